@@ -1,0 +1,298 @@
+package symbols
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// maxName is the length in bytes above which a text is not taken for a name.
+const maxName = 400
+
+// extractor builds an outline from a flat tree in one pre-order pass.
+type extractor struct {
+	t       *tree
+	out     *Outline
+	classes []lineClass
+	tokens  []token
+	stack   []frame
+	paths   map[string]int
+	names   map[string]int32
+	roles   []UseKind
+	args    map[int32]int16
+	quals   map[int32]int32
+}
+
+// frame is a symbol whose nodes are being walked.
+type frame struct {
+	symbol int32
+	last   int32
+	own    string
+	named  bool
+}
+
+func outlineOf(g *grammar, text []byte) (*Outline, error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	if g.before != "" || g.after != "" {
+		text = slices.Concat([]byte(g.before), text, []byte(g.after))
+	}
+	t, err := parse(g, text)
+	if err != nil {
+		return nil, err
+	}
+	x := &extractor{
+		t: t, out: &Outline{Language: g.language, Total: countLines(text), Supers: map[int][]string{}},
+		tokens: t.tokens(), paths: map[string]int{}, names: map[string]int32{},
+		roles: make([]UseKind, len(t.nodes)), args: map[int32]int16{}, quals: map[int32]int32{},
+	}
+	x.out.Text, x.classes = t.says(t.segments())
+	x.walk()
+	x.statements()
+	x.sort()
+	return x.out, nil
+}
+
+func (x *extractor) walk() {
+	for i := range int32(len(x.t.nodes)) {
+		for len(x.stack) > 0 && i > x.stack[len(x.stack)-1].last {
+			x.stack = x.stack[:len(x.stack)-1]
+		}
+		n := &x.t.nodes[i]
+		in := x.t.g.info(n.sym)
+		x.errors(i, n)
+		x.mark(i, in)
+		if in.imports != nil {
+			x.imports(i, in)
+		}
+		if in.def != nil && (!in.def.top || len(x.stack) == 0) {
+			x.define(i, in.def)
+		}
+		if in.ident && n.first < 0 && n.start < n.end {
+			x.use(i, in)
+		}
+	}
+	for _, offset := range x.t.deep {
+		line := x.t.line(offset)
+		x.out.Errors = append(x.out.Errors, Lines{line, line})
+	}
+}
+
+// errors notes what did not parse. A token that is missing leaves the extent of the definition around it in doubt.
+func (x *extractor) errors(i int32, n *node) {
+	if n.sym != errorSymbol && !n.missing {
+		return
+	}
+	if x.t.g.harmless != nil && x.t.g.harmless(x.t, i) {
+		return
+	}
+	l := x.t.span(i)
+	if n.missing && len(x.stack) > 0 {
+		l = x.out.Symbols[x.stack[len(x.stack)-1].symbol].Lines
+	}
+	x.out.Errors = append(x.out.Errors, l)
+}
+
+func (x *extractor) imports(i int32, in *info) {
+	line := x.t.span(i).Start
+	for _, im := range in.imports(x.t, i) {
+		if im.Line == 0 {
+			im.Line = line
+		}
+		x.out.Imports = append(x.out.Imports, im)
+	}
+}
+
+func (x *extractor) define(i int32, d *def) {
+	var top *frame
+	for _, nm := range x.namesOf(i, d) {
+		nm.text = strings.TrimSpace(nm.text)
+		if nm.text == "" || len(nm.text) > maxName {
+			continue
+		}
+		symbol := x.symbol(i, d, nm)
+		if top == nil {
+			last := x.t.nodes[i].last
+			if nm.at > 0 {
+				last = x.t.nodes[nm.at].last
+			}
+			top = &frame{symbol: symbol, last: last, own: nm.text}
+		}
+	}
+	if top != nil {
+		x.stack = append(x.stack, *top)
+	}
+}
+
+func (x *extractor) namesOf(i int32, d *def) []name {
+	if d.names != nil {
+		return d.names(x.t, i)
+	}
+	n := x.t.field(i, "name")
+	if n < 0 {
+		return nil
+	}
+	return []name{{text: squeeze(x.t.content(n))}}
+}
+
+func (x *extractor) symbol(i int32, d *def, nm name) int32 {
+	parent := -1
+	parts := make([]string, 0, 3)
+	if len(x.stack) > 0 {
+		parent = int(x.stack[len(x.stack)-1].symbol)
+		parts = append(parts, x.out.Symbols[parent].Path)
+	}
+	if nm.container != "" {
+		parts = append(parts, nm.container)
+	}
+	s := Symbol{Kind: d.kind, Name: nm.text, Parent: parent, Path: strings.Join(append(parts, nm.text), ".")}
+	if nm.kind != "" {
+		s.Kind = nm.kind
+	} else if s.Kind == KindFunction && parent >= 0 && isClassLike(x.out.Symbols[parent].Kind) {
+		s.Kind = KindMethod
+	}
+	s.Ordinal = x.paths[s.Path]
+	x.paths[s.Path]++
+	x.place(i, d, nm, &s)
+	index := int32(len(x.out.Symbols))
+	x.out.Symbols = append(x.out.Symbols, s)
+	if x.t.g.supers != nil && isClassLike(s.Kind) {
+		if supers := x.t.g.supers(x.t, i); len(supers) > 0 {
+			x.out.Supers[int(index)] = supers
+		}
+	}
+	return index
+}
+
+func isClassLike(k Kind) bool {
+	return k == KindClass || k == KindInterface || k == KindEnum || k == KindImpl || k == KindType
+}
+
+// place works out the symbol's lines and fingerprints.
+func (x *extractor) place(i int32, d *def, nm name, s *Symbol) {
+	t, own, outer := x.t, i, i
+	if nm.at > 0 {
+		own, outer = nm.at, nm.at
+	} else {
+		outer = x.wrapped(i)
+	}
+	s.Lines = t.span(outer)
+	s.NameLine = t.span(own).Start
+	start := t.nodes[outer].start
+	for c := t.nodes[outer].prev; c >= 0; c = t.nodes[c].prev {
+		in := t.g.info(t.nodes[c].sym)
+		if !in.attached && !in.comment {
+			break
+		}
+		if in.attached {
+			start = t.nodes[c].start
+			s.Lines.Start = t.span(c).Start
+		}
+	}
+	floor := 1
+	if s.Parent >= 0 {
+		floor = x.out.Symbols[s.Parent].Lines.Start
+	}
+	s.Header.Start = s.Lines.Start
+	for s.Lines.Start > floor && x.classes[s.Lines.Start-2] == lineComment {
+		s.Lines.Start--
+	}
+	body, params := x.parts(i, d, nm)
+	x.fingerprint(d, i, s, start, t.nodes[outer].end, body)
+	if params >= 0 {
+		s.Params = squeeze(t.content(params))
+	}
+	s.Header.End = s.Lines.End
+	if body >= 0 {
+		s.Header.End = min(s.Lines.End, t.headerEnd(t.nodes[body].start, s.Header.Start))
+		if s.Header.End < s.Lines.End {
+			s.Body = Lines{s.Header.End + 1, s.Lines.End}
+		}
+	}
+}
+
+// headerEnd is the line on which the body begins, or the one before when the body has its line for itself.
+func (t *tree) headerEnd(body uint32, floor int) int {
+	line := t.line(body)
+	if line > floor && len(bytes.TrimSpace(t.text[t.lines[line-1]:body])) == 0 {
+		return line - 1
+	}
+	return line
+}
+
+// wrapped climbs to the node that holds nothing but this definition.
+func (x *extractor) wrapped(i int32) int32 {
+	t := x.t
+	for {
+		p := t.nodes[i].parent
+		if p < 0 || !t.g.info(t.nodes[p].sym).wrapper {
+			return i
+		}
+		defining := 0
+		t.children(p, func(c int32) {
+			if t.g.info(t.nodes[c].sym).def != nil || t.g.info(t.nodes[c].sym).wrapper {
+				defining++
+			}
+		})
+		if defining > 1 || t.child(p, "(") >= 0 && t.is(p, "import_declaration") {
+			return i
+		}
+		i = p
+	}
+}
+
+func (x *extractor) parts(i int32, d *def, nm name) (body, params int32) {
+	body, params = nm.body, nm.params
+	if body == 0 && d.body != "-" {
+		body = x.t.field(i, orElse(d.body, "body"))
+	}
+	if params == 0 {
+		params = x.t.field(i, orElse(d.params, "parameters"))
+	}
+	if body <= 0 {
+		body = -1
+	}
+	if params <= 0 {
+		params = -1
+	}
+	return body, params
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func (x *extractor) fingerprint(d *def, i int32, s *Symbol, start, end uint32, body int32) {
+	own := hashBytes([]byte(s.Name))
+	all := between(x.tokens, start, end, own)
+	s.Exact, s.Tokens = fold(all), len(all)
+	shape := all
+	if body >= 0 {
+		s.Signature = fold(between(x.tokens, start, x.t.nodes[body].start, own))
+		shape = between(x.tokens, x.t.nodes[body].start, end, own)
+	}
+	if d.header != nil {
+		s.Signature = hashText(d.header(x.t, i))
+	}
+	if s.Kind != KindImport {
+		s.Shape = sketch(shape)
+	}
+}
+
+// statements keeps the simple statements of several lines that hold no other statement.
+func (x *extractor) statements() {
+	next := int32(len(x.t.nodes))
+	for i := int32(len(x.t.nodes)) - 1; i >= 0; i-- {
+		n := &x.t.nodes[i]
+		if !x.t.g.info(n.sym).statement {
+			continue
+		}
+		if l := x.t.span(i); next > n.last && l.End > l.Start {
+			x.out.Statements = append(x.out.Statements, l)
+		}
+		next = i
+	}
+	slices.Reverse(x.out.Statements)
+}

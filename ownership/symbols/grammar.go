@@ -1,0 +1,202 @@
+package symbols
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	sitter "github.com/smacker/go-tree-sitter"
+)
+
+// table is what a language's file says about its grammar's node kinds.
+type table struct {
+	language Language
+	// version goes into the cache key: raise it when the table changes what an outline says.
+	version string
+	// extensions and names (of whole files) pick the language.
+	extensions, names []string
+	load              func() *sitter.Language
+	// before and after surround the text for a grammar that cannot parse it bare; they hold no line break.
+	before, after string
+	defs          map[string]def
+	// comments, and literals: text within which spacing counts.
+	comments, literals []string
+	// identifiers are leaves that use a name; types those of them that stand for a type.
+	identifiers, types []string
+	// members maps a member access to its fields: the object's and the property's.
+	members map[string][2]string
+	// calls maps a call to its fields: the callee's and the arguments'.
+	calls map[string][2]string
+	// writes maps a node to the fields below which names are assigned or defined; "" is the whole node.
+	writes map[string][]string
+	// labels maps a node to the field that holds a key or a keyword's name.
+	labels map[string]string
+	// statements are the simple statements, which hold no other.
+	statements []string
+	// wrappers are nodes that a definition's range extends to (an export, a decorated definition).
+	wrappers []string
+	// attached are siblings before a definition that belong to it (decorators, attributes).
+	attached []string
+	// indents says that a line's indentation has a meaning.
+	indents bool
+	// imports maps a node kind to what it brings in.
+	imports map[string]func(t *tree, n int32) []Import
+	// supers gives the names a class-like definition extends or implements.
+	supers func(t *tree, n int32) []string
+	// fix adjusts the errors that the grammar is known to report on valid text.
+	harmless func(t *tree, n int32) bool
+}
+
+// def says how a node kind defines symbols.
+type def struct {
+	kind Kind
+	// names gives what the node defines; nil takes the field "name".
+	names func(t *tree, n int32) []name
+	// body and params name the fields; "" takes "body" and "parameters".
+	body, params string
+	// top limits the definition to places that no symbol encloses.
+	top bool
+	// header gives the text that makes the signature; nil takes all before the body.
+	header func(t *tree, n int32) string
+}
+
+// name is one symbol that a node defines.
+type name struct {
+	text string
+	// container is put before the name, apart from what encloses the node.
+	container string
+	// kind overrides the kind of the def.
+	kind Kind
+	// body and params override what the fields give when they are set.
+	body, params int32
+	// at is the node whose lines the symbol takes; 0 is the defining node.
+	at int32
+}
+
+// info is what is known of one symbol of a grammar.
+type info struct {
+	name                         string
+	bytes                        []byte
+	def                          *def
+	member, call                 *[2]string
+	writes                       []string
+	label                        string
+	imports                      func(t *tree, n int32) []Import
+	named, comment, literal      bool
+	ident, typ                   bool
+	statement, wrapper, attached bool
+}
+
+// grammar is a table resolved against the grammar's symbols.
+type grammar struct {
+	table
+	lang  *sitter.Language
+	infos []info
+	bad   info
+}
+
+func (g *grammar) info(sym uint16) *info {
+	if int(sym) < len(g.infos) {
+		return &g.infos[sym]
+	}
+	return &g.bad
+}
+
+func newGrammar(t table) *grammar {
+	g := &grammar{table: t, lang: t.load(), bad: info{name: "ERROR", named: true}}
+	count := int(g.lang.SymbolCount())
+	g.infos = make([]info, count)
+	for i := range count {
+		sym := sitter.Symbol(i)
+		g.infos[i] = g.describe(g.lang.SymbolName(sym), g.lang.SymbolType(sym) == sitter.SymbolTypeRegular)
+	}
+	return g
+}
+
+func (g *grammar) describe(kind string, named bool) info {
+	in := info{name: kind, bytes: []byte(kind), named: named}
+	if !named {
+		return in
+	}
+	if d, ok := g.defs[kind]; ok {
+		in.def = &d
+	}
+	if m, ok := g.members[kind]; ok {
+		in.member = &m
+	}
+	if c, ok := g.calls[kind]; ok {
+		in.call = &c
+	}
+	in.writes = g.writes[kind]
+	in.label = g.labels[kind]
+	in.imports = g.imports[kind]
+	in.comment = slices.Contains(g.comments, kind)
+	in.literal = slices.Contains(g.literals, kind)
+	in.ident = slices.Contains(g.identifiers, kind)
+	in.typ = slices.Contains(g.types, kind)
+	in.statement = slices.Contains(g.statements, kind)
+	in.wrapper = slices.Contains(g.wrappers, kind)
+	in.attached = slices.Contains(g.attached, kind)
+	return in
+}
+
+// tables lists the languages. A new language is one file and one line here.
+func tables() []table {
+	return []table{
+		goTable(), pythonTable(), javascriptTable(), typescriptTable(), tsxTable(),
+	}
+}
+
+// Languages knows which language a file is in. It is immutable.
+type Languages struct {
+	byExtension, byName map[string]*table
+	tables              []table
+}
+
+// NewLanguages gives the table of the known languages.
+func NewLanguages() *Languages {
+	l := &Languages{byExtension: map[string]*table{}, byName: map[string]*table{}, tables: tables()}
+	for i := range l.tables {
+		t := &l.tables[i]
+		for _, e := range t.extensions {
+			l.byExtension[e] = t
+		}
+		for _, n := range t.names {
+			l.byName[n] = t
+		}
+	}
+	return l
+}
+
+// Of gives the language of a file by its name, or "" when it has no grammar.
+func (l *Languages) Of(file string) Language {
+	if t := l.table(file); t != nil {
+		return t.language
+	}
+	return ""
+}
+
+// Version identifies the grammar and the table that outline a file of this name.
+func (l *Languages) Version(file string) string {
+	if t := l.table(file); t != nil {
+		return string(t.language) + "/" + t.version
+	}
+	return ""
+}
+
+func (l *Languages) table(file string) *table {
+	base := path.Base(file)
+	if t, ok := l.byName[base]; ok {
+		return t
+	}
+	for rest := base; ; {
+		dot := strings.IndexByte(rest, '.')
+		if dot < 0 {
+			return nil
+		}
+		rest = rest[dot+1:]
+		if t, ok := l.byExtension[strings.ToLower(rest)]; ok {
+			return t
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package symbols
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	sitter "github.com/smacker/go-tree-sitter"
+)
+
+const (
+	// maxDepth ends the descent into a tree; what lies deeper is not looked at and counts as an error.
+	maxDepth = 500
+	// maxNodes bounds the memory that one file's tree may take.
+	maxNodes = 4_000_000
+	// parseMicros bounds the time of one parse.
+	parseMicros = 4_000_000
+	errorSymbol = 0xFFFF
+)
+
+var (
+	errTooDeep  = errors.New("tree has too many nodes")
+	errNoParser = errors.New("parser gave no tree")
+)
+
+// node is one node of the flat tree. Links are indices, -1 for none.
+type node struct {
+	start, end          uint32
+	parent, first, next int32
+	prev, last          int32 // last is the index of the last node below
+	sym                 uint16
+	field               uint8
+	missing             bool
+	plain               bool // a keyword or a sign: no children, no field of interest
+}
+
+// tree is a syntax tree copied out of the parser's memory, so that tables walk it without crossing into C.
+type tree struct {
+	text   []byte
+	nodes  []node
+	fields []string
+	g      *grammar
+	lines  []uint32 // byte offset at which each line begins
+	deep   []uint32 // offsets at which the descent was ended
+}
+
+func parse(g *grammar, text []byte) (*tree, error) {
+	parser := sitter.NewParser()
+	defer parser.Close()
+	parser.SetLanguage(g.lang)
+	parser.SetOperationLimit(parseMicros)
+	parsed, err := parser.ParseCtx(context.Background(), nil, text)
+	if err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	if parsed == nil {
+		return nil, errNoParser
+	}
+	defer parsed.Close()
+	t := &tree{text: text, g: g, lines: lineStarts(text), fields: []string{""}}
+	t.nodes = make([]node, 0, len(text)/4+16)
+	if err := t.flatten(parsed.RootNode()); err != nil {
+		return nil, err
+	}
+	for i := len(t.nodes) - 1; i >= 0; i-- {
+		n := &t.nodes[i]
+		n.last = max(n.last, int32(i))
+		if n.parent >= 0 {
+			t.nodes[n.parent].last = max(t.nodes[n.parent].last, n.last)
+		}
+	}
+	return t, nil
+}
+
+// flatten copies the tree in pre-order.
+func (t *tree) flatten(root *sitter.Node) error {
+	cursor := sitter.NewTreeCursor(root)
+	defer cursor.Close()
+	ids := map[string]uint8{"": 0}
+	at := t.add(cursor.CurrentNode(), -1, -1)
+	depth := 0
+	for len(t.nodes) <= maxNodes {
+		switch {
+		case depth < maxDepth && !t.plain(at) && cursor.GoToFirstChild():
+			depth++
+			at = t.add(cursor.CurrentNode(), at, -1)
+		default:
+			if depth >= maxDepth {
+				t.deep = append(t.deep, t.nodes[at].start)
+			}
+			for !cursor.GoToNextSibling() {
+				if !cursor.GoToParent() {
+					return nil
+				}
+				depth--
+				at = t.nodes[at].parent
+			}
+			at = t.add(cursor.CurrentNode(), t.nodes[at].parent, at)
+		}
+		if t.plain(at) {
+			continue
+		}
+		if name := cursor.CurrentFieldName(); name != "" {
+			id, ok := ids[name]
+			if !ok && len(t.fields) < 255 {
+				id = uint8(len(t.fields))
+				ids[name] = id
+				t.fields = append(t.fields, name)
+			}
+			t.nodes[at].field = id
+		}
+	}
+	return errTooDeep
+}
+
+func (t *tree) add(n *sitter.Node, parent, prev int32) int32 {
+	at := int32(len(t.nodes))
+	flat := node{start: n.StartByte(), parent: parent, first: -1, next: -1, prev: prev, sym: uint16(n.Symbol())}
+	in := t.g.info(flat.sym)
+	if !in.named && bytes.HasPrefix(t.text[min(int(flat.start), len(t.text)):], in.bytes) {
+		flat.end, flat.plain = flat.start+uint32(len(in.name)), true
+	} else {
+		flat.end = n.EndByte()
+	}
+	if flat.start == flat.end {
+		flat.missing = n.IsMissing()
+	}
+	t.nodes = append(t.nodes, flat)
+	if prev >= 0 {
+		t.nodes[prev].next = at
+	} else if parent >= 0 {
+		t.nodes[parent].first = at
+	}
+	return at
+}
+
+func lineStarts(text []byte) []uint32 {
+	starts := make([]uint32, 1, bytes.Count(text, []byte{'\n'})+1)
+	for i, c := range text {
+		if c == '\n' && i+1 < len(text) {
+			starts = append(starts, uint32(i+1))
+		}
+	}
+	return starts
+}
+
+func (t *tree) plain(n int32) bool { return t.nodes[n].plain }
+
+// line gives the 1-based line of a byte offset.
+func (t *tree) line(offset uint32) int {
+	low, high := 0, len(t.lines)
+	for high-low > 1 {
+		if mid := (low + high) / 2; t.lines[mid] <= offset {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low + 1
+}
+
+// span gives the lines of a node; an end at the start of a line does not count that line.
+func (t *tree) span(n int32) Lines { return t.spanOf(t.nodes[n].start, t.nodes[n].end) }
+
+func (t *tree) spanOf(start, end uint32) Lines {
+	if int(start) < len(t.text) {
+		for start < end && (t.text[start] == '\n' || t.text[start] == '\r') {
+			start++
+		}
+	}
+	for end > start && (t.text[end-1] == '\n' || t.text[end-1] == '\r') {
+		end--
+	}
+	last := end
+	if end > start {
+		last = end - 1
+	}
+	return Lines{t.line(start), t.line(last)}
+}
+
+func (t *tree) kind(n int32) string { return t.g.info(t.nodes[n].sym).name }
+
+func (t *tree) is(n int32, kinds ...string) bool {
+	if n < 0 {
+		return false
+	}
+	name := t.kind(n)
+	for _, k := range kinds {
+		if name == k {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tree) content(n int32) string {
+	if n < 0 {
+		return ""
+	}
+	return string(t.text[t.nodes[n].start:t.nodes[n].end])
+}
+
+// field gives the first child in the named field, or -1.
+func (t *tree) field(n int32, name string) int32 {
+	if n < 0 {
+		return -1
+	}
+	for c := t.nodes[n].first; c >= 0; c = t.nodes[c].next {
+		if t.fields[t.nodes[c].field] == name {
+			return c
+		}
+	}
+	return -1
+}
+
+func (t *tree) inField(n int32, name string) bool { return t.fields[t.nodes[n].field] == name }
+
+// child gives the first child of one of the kinds, or -1.
+func (t *tree) child(n int32, kinds ...string) int32 {
+	if n < 0 {
+		return -1
+	}
+	for c := t.nodes[n].first; c >= 0; c = t.nodes[c].next {
+		if t.is(c, kinds...) {
+			return c
+		}
+	}
+	return -1
+}
+
+// find gives the first node of one of the kinds in n's subtree, n included, or -1.
+func (t *tree) find(n int32, kinds ...string) int32 {
+	if n < 0 {
+		return -1
+	}
+	for i := n; i <= t.nodes[n].last; i++ {
+		if t.is(i, kinds...) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (t *tree) named(n int32) bool { return t.g.info(t.nodes[n].sym).named }
+
+// children calls f with each named child.
+func (t *tree) children(n int32, f func(c int32)) {
+	if n < 0 {
+		return
+	}
+	for c := t.nodes[n].first; c >= 0; c = t.nodes[c].next {
+		if t.named(c) {
+			f(c)
+		}
+	}
+}
