@@ -86,6 +86,9 @@ func (r *Repo) quarantine(ctx context.Context, dir string, ov *Overlay, base, ou
 	}
 	objects := map[OID]Object{}
 	for _, tree := range []OID{base, ours, theirs} {
+		if _, err := readTree(ctx, ov, tree); err != nil {
+			return "", "", err
+		}
 		if err := collectNew(ctx, ov, tree, objects); err != nil {
 			return "", "", err
 		}
