@@ -105,7 +105,9 @@ func matchesAny(globs []string, path string) bool {
 }
 
 // CodeownersPaths are the places at which a CODEOWNERS file is looked for; the first that exists counts.
-func CodeownersPaths() []string { return []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"} }
+func CodeownersPaths() []string {
+	return []string{".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"}
+}
 
 // ParseCodeowners reads a CODEOWNERS file: a pattern and its owners a line, comments, and "\ " for a space. It
 // follows GitHub's documented reading of the gitignore syntax: no negation, no character ranges. Section headers
