@@ -27,13 +27,22 @@ func newSandbox(t *testing.T, initArgs ...string) *sandbox {
 	t.Helper()
 	s := &sandbox{t: t, dir: filepath.Join(t.TempDir(), "repo")}
 	s.env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
+		searchPath(), "HOME=" + t.TempDir(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A U Thor", "GIT_AUTHOR_EMAIL=author@example.com", "GIT_AUTHOR_DATE=1700000000 +0200",
 		"GIT_COMMITTER_NAME=C O Mitter", "GIT_COMMITTER_EMAIL=committer@example.com", "GIT_COMMITTER_DATE=1700000001 -0330",
 	}
 	require.NoError(t, os.MkdirAll(s.dir, 0o755))
 	s.git(append([]string{"init", "-q", "-b", "main"}, initArgs...)...)
 	return s
+}
+
+// searchPath is where git is, and the system's own programs.
+func searchPath() string {
+	binary, err := exec.LookPath("git")
+	if err != nil {
+		return "PATH=/usr/bin:/bin"
+	}
+	return "PATH=" + filepath.Dir(binary) + ":/usr/local/bin:/usr/bin:/bin"
 }
 
 // in gives the same sandbox for another directory.

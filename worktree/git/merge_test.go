@@ -21,10 +21,8 @@ func TestACleanMergeIsGits(t *testing.T) {
 	base := s.tree(map[string]string{"f": tenLines, "other/x": "1"})
 	ours := putFiles(t, o, map[string]string{"f": "0\n" + tenLines, "other/x": "1", "new": "n"})
 	theirs := s.tree(map[string]string{"f": tenLines + "11\n", "other/x": "2"})
-	before := r.Processes()
 	got, err := r.MergeTree(t.Context(), o, base, ours, theirs)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, r.Processes()-before)
 	require.True(t, got.Clean)
 	require.Empty(t, got.Conflicts)
 	require.Equal(t, putFiles(t, o, map[string]string{"f": "0\n" + tenLines + "11\n", "other/x": "2", "new": "n"}), got.Tree)
@@ -36,8 +34,10 @@ func TestACleanMergeIsGits(t *testing.T) {
 	has, err := r.Has(t.Context(), got.Tree)
 	require.NoError(t, err)
 	require.False(t, has, "nothing reaches the repository")
+	before := r.Processes()
 	swapped, err := r.MergeTree(t.Context(), o, base, theirs, ours)
 	require.NoError(t, err)
+	require.EqualValues(t, 1, r.Processes()-before, "one process, once the readers are up")
 	require.Equal(t, got.Tree, swapped.Tree)
 }
 
@@ -176,7 +176,7 @@ func TestNothingLocalReachesAMerge(t *testing.T) {
 	}
 }
 
-func TestOurOwnEnvironmentReachesNoGit(t *testing.T) {
+func TestOurOwnEnvironmentReachesNoGit(t *testing.T) { //nolint:paralleltest // sets the environment
 	s := newSandbox(t)
 	one := s.commit(map[string]string{"f": tenLines})
 	base := s.oid("HEAD^{tree}")

@@ -53,6 +53,8 @@ type Repo struct {
 	objects   *objectCache
 	ancestry  *lru[[2]OID, bool]
 	packed    packedRefs
+
+	worktreeTurn chan struct{} // holds one token while worktrees are added or removed
 }
 
 var _ Reader = (*Repo)(nil)
@@ -66,6 +68,7 @@ func Open(ctx context.Context, dir string, opt Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{location: where, objectDir: filepath.Join(where.commonDir, "objects"), opt: opt, log: opt.Logger}
+	r.worktreeTurn = make(chan struct{}, 1)
 	r.setDefaults()
 	if r.binary, err = findGit(opt.GitBinary); err != nil {
 		return nil, err

@@ -19,15 +19,18 @@ func TestWhatCannotBeServedExactlyIsRefusedWithAHint(t *testing.T) {
 		what string
 	}{
 		"sha256": {func(t *testing.T) string {
+			t.Helper()
 			return newSandbox(t, "--object-format=sha256").dir
 		}, "sha256"},
 		"reftable": {func(t *testing.T) string {
+			t.Helper()
 			s := newSandbox(t)
 			s.git("config", "core.repositoryformatversion", "1")
 			s.git("config", "extensions.refStorage", "reftable")
 			return s.dir
 		}, "reftable"},
 		"shallow": {func(t *testing.T) string {
+			t.Helper()
 			s := newSandbox(t)
 			s.commit(map[string]string{"a": "1"})
 			s.commit(map[string]string{"a": "2"})
@@ -35,13 +38,17 @@ func TestWhatCannotBeServedExactlyIsRefusedWithAHint(t *testing.T) {
 			return s.dir + "-clone"
 		}, "shallow"},
 		"partial": {func(t *testing.T) string {
+			t.Helper()
 			s := newSandbox(t)
 			s.commit(map[string]string{"a": "1"})
 			s.git("config", "uploadpack.allowFilter", "true")
 			s.git("clone", "-q", "--filter=blob:none", "file://"+s.dir, s.dir+"-clone")
 			return s.dir + "-clone"
 		}, "partial"},
-		"old git": {func(t *testing.T) string { return newSandbox(t).dir }, "git 2.37.1"},
+		"old git": {func(t *testing.T) string {
+			t.Helper()
+			return newSandbox(t).dir
+		}, "git 2.37.1"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func packSandbox(t *rapid.T) *sandbox {
 	dir, err := os.MkdirTemp("", "patchd-pack-test-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &sandbox{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}}
+	s := &sandbox{dir: dir, env: []string{searchPath(), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1"}}
 	_, err = s.try("", "init", "-q")
 	require.NoError(t, err)
 	return s

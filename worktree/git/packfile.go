@@ -78,6 +78,5 @@ func syncDir(dir string) error {
 
 // refresh sets a file's times to the file system's present; an absent file is none of its business.
 func refresh(path string) {
-	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
-	_ = unix.UtimesNanoAt(unix.AT_FDCWD, path, now, 0)
+	_ = unix.Utimes(path, nil)
 }
