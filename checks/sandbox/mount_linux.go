@@ -3,7 +3,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -143,27 +142,12 @@ func (b *builder) tmpfs(target string, size int64) error {
 	return unix.Mount("tmpfs", target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
-// proc mounts the own process table; what in it steers the host is read-only.
+// proc mounts the own process table.
 func (b *builder) proc(target string) error {
 	if err := makePoint(target, true); err != nil {
 		return err
 	}
-	if err := unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return err
-	}
-	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus"} {
-		path := filepath.Join(target, name)
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return err
-		}
-		if err := setAttr(path, unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY); err != nil {
-			return err
-		}
-	}
-	return nil
+	return unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
 // dev makes the few devices that programs expect.

@@ -53,6 +53,9 @@ func view(spec Spec, self string, limits Limits, masks []viewOp) ([]viewOp, erro
 	ops = append(ops, masks...)
 	ops = append(ops,
 		viewOp{Kind: opProc, Target: "/proc"},
+	)
+	ops = append(ops, steeringOps()...)
+	ops = append(ops,
 		viewOp{Kind: opDev, Target: "/dev"},
 		viewOp{Kind: opDir, Target: "/run"},
 		viewOp{Kind: opSymlink, Source: "../run", Target: "/var/run"},
@@ -107,6 +110,19 @@ func systemOps() []viewOp {
 	return ops
 }
 
+// steeringOps makes read-only what in /proc steers the host. The kernel asks there for root's user id and not for a capability, and a
+// command of a daemon that is root has that id, under another name.
+func steeringOps() []viewOp {
+	var ops []viewOp
+	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "asound", "scsi"} {
+		path := "/proc/" + name
+		if _, err := os.Stat(path); err == nil {
+			ops = append(ops, viewOp{Kind: opBindRO, Source: path, Target: path})
+		}
+	}
+	return ops
+}
+
 // privateMasks covers what stands in /etc for this user's eyes and not for everybody's (keys, shadow files), and git's system
 // configuration, which differs from host to host.
 func privateMasks() []viewOp {
@@ -144,7 +160,11 @@ func bwrapArgs(ops []viewOp, first int) (args, data []string) {
 	for _, op := range ops {
 		switch op.Kind {
 		case opBindRO:
-			args = append(args, "--ro-bind", op.Source, op.Target)
+			verb := "--ro-bind"
+			if op.Source == devNull { // a device can be opened only where devices are allowed
+				verb = "--dev-bind"
+			}
+			args = append(args, verb, op.Source, op.Target)
 		case opBindRW:
 			args = append(args, "--bind", op.Source, op.Target)
 		case opTmpfs:
