@@ -38,7 +38,7 @@ func (c *comparison) counts(p *filePair, s int, l, r *edited) bool {
 
 func (c *comparison) sameReason(p *filePair, s int) Reason {
 	r := p.reason(CodeSameSymbol, s)
-	r.Detail = fmt.Sprintf("%s and %s both edit %s in places apart", c.in.LeftName, c.in.RightName, p.base.symbol(s).Path)
+	r.Detail = fmt.Sprintf("both sides edit %s, in places apart", p.base.symbol(s).Path)
 	return r
 }
 

@@ -158,3 +158,16 @@ func sortReasons(list []Reason) []Reason {
 			a.LeftLines == b.LeftLines && a.RightLines == b.RightLines
 	})
 }
+
+// Edits gives the edits of n replacements in the order of the base, of which at tells the base lines (0-based, half
+// open) and the number of lines that stand there instead.
+func Edits(n int, at func(i int) (start, end, lines int)) []Edit {
+	list := make([]Edit, n)
+	shift := 0
+	for i := range list {
+		start, end, lines := at(i)
+		list[i] = Edit{start, end, start + shift, start + shift + lines}
+		shift += lines - (end - start)
+	}
+	return list
+}

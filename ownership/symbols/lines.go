@@ -9,9 +9,10 @@ import (
 type segment struct {
 	start, end uint32
 	comment    bool
+	directive  bool // a comment that a tool reads
 }
 
-// segments lists the comments and literals in order; a comment that a tool reads is a literal.
+// segments lists the comments and literals in order.
 func (t *tree) segments() []segment {
 	var list []segment
 	for i := int32(0); int(i) < len(t.nodes); i++ {
@@ -20,7 +21,8 @@ func (t *tree) segments() []segment {
 		if !in.comment && !in.literal {
 			continue
 		}
-		list = append(list, segment{n.start, n.end, in.comment && !isDirective(t.text[n.start:n.end])})
+		directive := in.comment && isDirective(t.text[n.start:n.end])
+		list = append(list, segment{n.start, n.end, in.comment && !directive, directive})
 		i = n.last
 	}
 	return list
@@ -52,8 +54,8 @@ func isDirective(comment []byte) bool {
 type lineClass uint8
 
 const (
-	lineBlank lineClass = iota
-	lineComment
+	lineBlank   lineClass = iota
+	lineComment           // comments only, also such as a tool reads
 	lineCode
 )
 
@@ -105,12 +107,15 @@ func (t *tree) sayLine(start, end uint32, segments []segment) (uint64, lineClass
 			h.space = true
 		case blank && (!inside || c == '\n' || c == '\r'):
 			h.space = true
+		case inside && segments[0].directive:
+			class = max(class, lineComment)
+			h.add(c)
 		default:
 			class = lineCode
 			h.add(c)
 		}
 	}
-	if class != lineCode {
+	if h.last == 0 {
 		return 0, class
 	}
 	return h.sum | 1, class
