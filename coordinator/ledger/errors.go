@@ -56,6 +56,7 @@ const (
 	stateUniqueViolation      = "23505"
 	stateDuplicateObject      = "42710"
 	stateInsufficientRights   = "42501"
+	stateUndefinedTable       = "42P01"
 	stateAppendOnly           = "PD001"
 )
 

@@ -164,13 +164,10 @@ func (m *migrator) applied(ctx context.Context, known []migrations.Migration) (i
 func appliedVersion(ctx context.Context, q interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, known []migrations.Migration) (int, error) {
-	rows, err := q.Query(ctx, `SELECT version, checksum FROM patchd.migrations ORDER BY version`)
-	if err != nil {
-		return 0, fmt.Errorf("read applied migrations: %w", err)
-	}
+	rows, _ := q.Query(ctx, `SELECT version, checksum FROM patchd.migrations ORDER BY version`) //nolint:errcheck // the rows carry the error
 	var version, last int
 	var checksum string
-	_, err = pgx.ForEachRow(rows, []any{&version, &checksum}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&version, &checksum}, func() error {
 		last = version
 		if version > len(known) {
 			return &NewerSchemaError{Applied: version, Known: len(known)}
@@ -180,7 +177,13 @@ func appliedVersion(ctx context.Context, q interface {
 		}
 		return nil
 	})
-	return last, err
+	if sqlState(err) == stateUndefinedTable { // never migrated
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read applied migrations: %w", err)
+	}
+	return last, nil
 }
 
 func (m *migrator) up(ctx context.Context, known []migrations.Migration) error {

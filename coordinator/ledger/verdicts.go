@@ -42,7 +42,7 @@ func (tx *Tx) RecordVerdict(ctx context.Context, v Verdict) (Verdict, error) {
 	batch.Queue(`SELECT pg_advisory_xact_lock(hashtextextended($1, 7))`, string(v.Tree)+string(v.Args)+string(v.Environment))
 	batch.Queue(`INSERT INTO verdicts (repository_id, tree, command, args_sha256, env_sha256, verdict, reason, run, exit_code,
 		   output_sha256, output_bytes, sandbox, evidence, duration_ms, created_at)
-		 SELECT $1, $2, $3, $4, $5, $6, $7, 1 + count(*), $8, nullif($9, ''), $10, $11, $12, $13, $14
+		 SELECT $1::bigint, $2::text, $3, $4::text, $5::text, $6, $7, 1 + count(*), $8::int, nullif($9, ''), $10, $11, $12, $13, $14::timestamptz
 		 FROM verdicts WHERE repository_id = $1 AND tree = $2 AND args_sha256 = $4 AND env_sha256 = $5
 		 RETURNING id, run`,
 		v.Repository, v.Tree, v.Command, v.Args, v.Environment, v.Verdict, v.Reason, v.ExitCode, v.Output, v.OutputBytes,
