@@ -67,7 +67,7 @@ func tryLevel(ctx context.Context, opt Options, level Level, dir string) (*Sandb
 		}
 	case Namespaces:
 	}
-	box := &Sandbox{opt: opt, level: level, userSpace: true, masks: privateMasks()}
+	box := &Sandbox{opt: opt, level: level, userSpace: true}
 	why := box.try(ctx, dir)
 	if why != "" && level == Namespaces && os.Geteuid() == 0 {
 		box.userSpace = false

@@ -87,7 +87,7 @@ func (s *Sandbox) prepare(spec Spec, private *privateDir) (job, error) {
 			spec.Dir, spec.Git = private.tree, GitHidden
 			p.User = private.user
 		}
-		ops, err := view(spec, s.opt.Self[0], spec.Limits, s.masks)
+		ops, err := view(spec, s.opt.Self[0], spec.Limits)
 		if err != nil {
 			return job{}, err
 		}

@@ -171,7 +171,6 @@ type Sandbox struct {
 	level     Level
 	caps      Capabilities
 	userSpace bool          // user namespaces work
-	masks     []viewOp      // what of /etc is not shown
 	runs      atomic.Uint32 // numbers the separate users
 }
 

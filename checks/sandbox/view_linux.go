@@ -48,9 +48,9 @@ func memoryPlaces() []string { return []string{"/tmp", "/var/tmp", Home, "/dev/s
 
 // view lists the steps that build what a command sees. Only what is named here exists inside: the daemon's data directory, homes,
 // sockets in /run and /tmp are absent rather than hidden.
-func view(spec Spec, self string, limits Limits, masks []viewOp) ([]viewOp, error) {
+func view(spec Spec, self string, limits Limits) ([]viewOp, error) {
 	ops := systemOps()
-	ops = append(ops, masks...)
+	ops = append(ops, privateMasks()...)
 	ops = append(ops,
 		viewOp{Kind: opProc, Target: "/proc"},
 	)
@@ -124,7 +124,7 @@ func steeringOps() []viewOp {
 }
 
 // privateMasks covers what stands in /etc for this user's eyes and not for everybody's (keys, shadow files), and git's system
-// configuration, which differs from host to host.
+// configuration, which differs from host to host. It looks afresh for each run: a file that has gone cannot be covered.
 func privateMasks() []viewOp {
 	var ops []viewOp
 	mask := func(path string, dir bool) {
