@@ -29,14 +29,31 @@ func newChange(base, result *view, edits []Edit) *change {
 	for _, e := range edits {
 		c.edits = append(c.edits, edited{Edit: e})
 	}
-	if base == nil || result == nil || base.outline == nil || result.outline == nil {
-		return c
-	}
-	c.toResult, c.toBase = matchInFile(base.outline, result.outline)
-	for i := range c.edits {
-		c.attribute(&c.edits[i])
+	switch {
+	case base == nil && result == nil:
+	case base == nil:
+		if result.outline != nil {
+			c.toBase = unmatched(len(result.outline.Symbols))
+			c.edits = []edited{{Edit: Edit{NewEnd: len(result.lines)}, added: all(len(result.outline.Symbols))}}
+		}
+	case base.outline == nil:
+	case result == nil:
+		c.toResult = unmatched(len(base.outline.Symbols))
+	case result.outline != nil:
+		c.toResult, c.toBase = matchInFile(base.outline, result.outline)
+		for i := range c.edits {
+			c.attribute(&c.edits[i])
+		}
 	}
 	return c
+}
+
+func all(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
 
 // attribute finds the symbols of an edit: base lines belong to base symbols, new lines to those of the result, so

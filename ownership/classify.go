@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -44,17 +45,35 @@ func Classify(ctx context.Context, outliner symbols.Outliner, in Input) (*Result
 		c.sameSymbol(p)
 		c.ownedRanges(p)
 	}
+	c.structure()
 	c.out.Reasons = sortReasons(c.out.Reasons)
 	slices.SortFunc(c.out.Degraded, func(a, b Degraded) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Why, b.Why)) })
 	c.out.Degraded = slices.CompactFunc(c.out.Degraded, func(a, b Degraded) bool { return a.Path == b.Path })
 	return c.out, nil
 }
 
+// structure compares what the sides did to symbols as a whole, across files.
+func (c *comparison) structure() {
+	var left, right []*change
+	var degraded []bool
+	for _, p := range c.pairs {
+		left, right, degraded = append(left, p.l), append(right, p.r), append(degraded, p.degraded)
+	}
+	c.left, c.right = newSide(c.in.LeftName, left, degraded), newSide(c.in.RightName, right, degraded)
+	for _, x := range [][2]*side{{c.left, c.right}, {c.right, c.left}} {
+		c.fates(x[0], x[1])
+		c.newReferences(x[0], x[1])
+		c.brokenImports(x[0], x[1])
+	}
+	c.duplicates()
+}
+
 // comparison is one run of Classify.
 type comparison struct {
-	in    Input
-	pairs []*filePair
-	out   *Result
+	in          Input
+	pairs       []*filePair
+	left, right *side
+	out         *Result
 }
 
 // filePair is one file with both sides' changes.
@@ -80,6 +99,9 @@ func newComparison(ctx context.Context, outliner symbols.Outliner, in Input) (*c
 		p := &filePair{file: f, path: f.path(), base: views[i][0], left: views[i][1], right: views[i][2]}
 		left, right := dropAlike(f, p.left, p.right)
 		p.l, p.r = newChange(p.base, p.left, left), newChange(p.base, p.right, right)
+		if f.Base == nil && f.Left != nil && f.Right != nil && bytes.Equal(f.Left.Text, f.Right.Text) {
+			p.l, p.r = newChange(nil, nil, nil), newChange(nil, nil, nil) // one addition on both sides
+		}
 		c.degrade(p, views[i])
 		c.pairs = append(c.pairs, p)
 	}

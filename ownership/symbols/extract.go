@@ -269,16 +269,35 @@ func (x *extractor) fingerprint(d *def, i int32, s *Symbol, start, end uint32, b
 	all := between(x.tokens, start, end, own)
 	s.Exact, s.Tokens = fold(all), len(all)
 	shape := all
-	if body >= 0 {
-		s.Signature = fold(between(x.tokens, start, x.t.nodes[body].start, own))
-		shape = between(x.tokens, x.t.nodes[body].start, end, own)
-	}
-	if d.header != nil {
+	switch {
+	case d.header != nil:
 		s.Signature = hashText(d.header(x.t, i))
+	case body >= 0:
+		s.Signature = x.signature(i, x.t.nodes[body].start, own)
+	case isCallable(s.Kind):
+		s.Signature = x.signature(i, end, own)
+	}
+	if body >= 0 {
+		shape = between(x.tokens, x.t.nodes[body].start, end, own)
 	}
 	if s.Kind != KindImport {
 		s.Shape = sketch(shape)
 	}
+}
+
+func isCallable(k Kind) bool { return k == KindFunction || k == KindMethod || k == KindMacro }
+
+// signature folds the definition up to its body without decorators and annotations.
+func (x *extractor) signature(i int32, end uint32, own uint32) uint64 {
+	var hashes []uint32
+	from := x.t.nodes[i].start
+	for k := i + 1; k <= x.t.nodes[i].last && x.t.nodes[k].start < end; k++ {
+		if n := &x.t.nodes[k]; x.t.g.info(n.sym).attached {
+			hashes = append(hashes, between(x.tokens, from, n.start, own)...)
+			from, k = n.end, n.last
+		}
+	}
+	return fold(append(hashes, between(x.tokens, from, end, own)...))
 }
 
 // statements keeps the simple statements of several lines that hold no other statement.
