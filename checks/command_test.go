@@ -1,13 +1,12 @@
 package checks_test
 
 import (
+	"patchd/checks"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"patchd/checks"
 )
 
 func TestCommandsAreSplitWithoutAShell(t *testing.T) {

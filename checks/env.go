@@ -17,7 +17,7 @@ const (
 	TempDir = "/tmp"
 )
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) //nolint:gochecknoglobals // a compiled table
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // NewEnvironment builds the environment of a check: a fixed base, and the names that the policy passes through with the caller's
 // values. A name without a value is left out. HOME and TMPDIR cannot be passed through; PATH can.

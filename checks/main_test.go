@@ -2,11 +2,10 @@ package checks_test
 
 import (
 	"os"
+	"patchd/checks/sandbox"
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"patchd/checks/sandbox"
 )
 
 // execMode makes this test binary serve as the sandbox's supervisor, as patchd's hidden mode does.
@@ -14,7 +13,7 @@ const execMode = "test-sandbox-exec"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == execMode {
-		os.Exit(sandbox.ServeExec(os.Args[2:]))
+		os.Exit(sandbox.ServeExec(os.Args[2:])) //nolint:forbidigo // the process is the supervisor now
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -117,7 +117,7 @@ func Excerpt(out []byte, limit int) string {
 
 func writeSafe(b *bytes.Buffer, r rune, raw []byte) {
 	switch {
-	case r == '\n' || r == '\t' || (unicode.IsPrint(r) && !(r == utf8.RuneError && len(raw) == 1)):
+	case r == '\n' || r == '\t' || (unicode.IsPrint(r) && (r != utf8.RuneError || len(raw) > 1)):
 		b.Write(raw)
 	case r == utf8.RuneError || r < utf8.RuneSelf:
 		for _, c := range raw {

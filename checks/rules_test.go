@@ -1,16 +1,15 @@
 package checks_test
 
 import (
+	"patchd/checks"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"patchd/checks"
 )
 
-func command(t testing.TB, line string) checks.Command {
+func command(t *testing.T, line string) checks.Command {
 	t.Helper()
 	cmd, err := checks.ParseCommand(line)
 	require.NoError(t, err)

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
 	"patchd/checks/sandbox"
+	"time"
 )
 
 // Request is one run of one command on one tree.

@@ -7,14 +7,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"patchd/checks/sandbox"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"patchd/checks/sandbox"
 )
 
 // helperMode makes this test binary do one small thing that a shell cannot.
@@ -105,7 +104,7 @@ func publicCopy(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	dir, err := os.MkdirTemp("", "patchd-test-helper-")
+	dir, err := os.MkdirTemp("", "patchd-test-helper-") //nolint:usetesting // t.TempDir lies below a directory that only this user may enter
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o755))
@@ -126,7 +125,7 @@ func survivors(t *testing.T, marker string) []string {
 		if err != nil {
 			continue
 		}
-		for _, arg := range strings.Split(string(bytes.TrimRight(text, "\x00")), "\x00") {
+		for arg := range strings.SplitSeq(string(bytes.TrimRight(text, "\x00")), "\x00") {
 			if arg == marker {
 				out = append(out, e.Name()+" "+strings.ReplaceAll(string(text), "\x00", " "))
 			}
@@ -136,11 +135,11 @@ func survivors(t *testing.T, marker string) []string {
 }
 
 // marker is a number of seconds that no other process sleeps for.
-func marker(t *testing.T, n int) string {
+func marker(t *testing.T) string {
 	t.Helper()
 	sum := 0
 	for _, c := range t.Name() {
 		sum = (sum*31 + int(c)) % 99991
 	}
-	return fmt.Sprintf("9%d.%05d%d", os.Getpid(), sum, n)
+	return fmt.Sprintf("9%d.%05d", os.Getpid(), sum)
 }

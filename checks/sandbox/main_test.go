@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"patchd/checks/sandbox"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -12,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"patchd/checks/sandbox"
 )
 
 // execMode makes this test binary serve as the supervisor, as patchd's hidden mode does.
@@ -26,9 +25,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case execMode:
-			os.Exit(sandbox.ServeExec(os.Args[2:]))
+			os.Exit(sandbox.ServeExec(os.Args[2:])) //nolint:forbidigo // the process is the supervisor now
 		case helperMode:
-			os.Exit(helper(os.Args[2:]))
+			os.Exit(helper(os.Args[2:])) //nolint:forbidigo // the process is the helper now
 		}
 	}
 	if !slices.Contains(os.Environ(), secretVariable) { // the kernel shows the environment that a process was started with
@@ -48,19 +47,19 @@ func options(t *testing.T, only ...sandbox.Level) sandbox.Options {
 	return sandbox.Options{Self: []string{self, execMode}, AllowUnconfined: true, Only: only}
 }
 
-// eachLevel runs a test at every level that works here, and says which do not.
-func eachLevel(t *testing.T, test func(t *testing.T, box *sandbox.Sandbox)) {
+// boxes returns a sandbox for every level that works here, and says of the others why they do not.
+func boxes(t *testing.T) []*sandbox.Sandbox {
 	t.Helper()
+	var out []*sandbox.Sandbox
 	for _, level := range sandbox.Levels() {
-		t.Run(string(level), func(t *testing.T) {
-			t.Parallel()
-			box, err := sandbox.New(t.Context(), options(t, level))
-			if err != nil {
-				t.Skipf("not on this host: %v", err)
-			}
-			test(t, box)
-		})
+		box, err := sandbox.New(t.Context(), options(t, level))
+		if err != nil {
+			t.Logf("not on this host: %v", err)
+			continue
+		}
+		out = append(out, box)
 	}
+	return out
 }
 
 // environment is what a command gets in these tests.
@@ -100,7 +99,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@localhost",
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@localhost",
 		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@localhost",
 	}
 	out, err := cmd.CombinedOutput()

@@ -131,7 +131,7 @@ func (d *privateDir) giveAway() error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, d.user, d.user)
+		return os.Lchown(path, d.user, d.user) //nolint:gosec // nobody else can enter the directory yet
 	})
 	if err != nil {
 		return fmt.Errorf("give private directory away: %w", err)

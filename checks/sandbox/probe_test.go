@@ -1,11 +1,10 @@
 package sandbox_test
 
 import (
+	"patchd/checks/sandbox"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"patchd/checks/sandbox"
 )
 
 func TestEveryLevelSaysWhetherItWorksAndWhyNot(t *testing.T) {

@@ -108,7 +108,7 @@ func oomKills() int64 {
 // report and its level has no pid namespace that would have ended with it.
 func sweepHolders(pipe *os.File) {
 	var st unix.Stat_t
-	if unix.Fstat(int(pipe.Fd()), &st) != nil { //nolint:gosec // a descriptor is a small number
+	if unix.Fstat(int(pipe.Fd()), &st) != nil {
 		return
 	}
 	want := "pipe:[" + strconv.FormatUint(st.Ino, 10) + "]"

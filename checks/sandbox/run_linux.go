@@ -286,7 +286,7 @@ func machineMemory() int64 {
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0
 	}
-	return int64(info.Totalram) * int64(info.Unit) //nolint:gosec,unconvert // sizes differ between architectures; memory fits
+	return int64(info.Totalram) * int64(info.Unit) //nolint:gosec // memory fits
 }
 
 // traversable reports whether a user without rights of its own can reach dir.

@@ -2,85 +2,93 @@ package sandbox_test
 
 import (
 	"os"
+	"patchd/checks/sandbox"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"patchd/checks/sandbox"
 )
 
 func TestTheEndIsTheCommandsOwn(t *testing.T) {
 	t.Parallel()
-	eachLevel(t, func(t *testing.T, box *sandbox.Sandbox) {
-		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "plain"), []byte("echo x\n"), 0o644))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "alien"), []byte("#!/no/such/interpreter\n"), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "own.sh"), []byte("#!/bin/sh\nexit 5\n"), 0o755))
-		for _, c := range []struct {
-			args   []string
-			cause  sandbox.Cause
-			code   int
-			signal string
-		}{
-			{[]string{"true"}, sandbox.Exited, 0, ""},
-			{[]string{"false"}, sandbox.Exited, 1, ""},
-			{[]string{"sh", "-c", "exit 42"}, sandbox.Exited, 42, ""},
-			{[]string{"sh", "-c", "kill -SEGV $$"}, sandbox.Exited, -1, "SIGSEGV"},
-			{[]string{"sh", "-c", "kill -KILL $$"}, sandbox.Exited, -1, "SIGKILL"},
-			{[]string{"sh", "-c", "kill -HUP $$"}, sandbox.Exited, -1, "SIGHUP"},
-			{[]string{"./own.sh"}, sandbox.Exited, 5, ""},
-			{[]string{"no-such-program"}, sandbox.Missing, -1, ""},
-			{[]string{"/no/such/program"}, sandbox.Missing, -1, ""},
-			{[]string{"./alien"}, sandbox.Missing, -1, ""},
-			{[]string{"./absent"}, sandbox.NotExecutable, -1, ""},
-			{[]string{"./plain"}, sandbox.NotExecutable, -1, ""},
-		} {
-			end, out := run(t, box, sandbox.Spec{Dir: dir, Args: c.args, Env: environment()})
-			require.Equal(t, c.cause, end.Cause, "%q: %s %s", c.args, end.Detail, out)
-			require.Equal(t, c.code, end.ExitCode, "%q", c.args)
-			require.Equal(t, c.signal, end.Signal, "%q", c.args)
-			require.Equal(t, box.Level(), end.Level)
-			require.Empty(t, out, "%q: only the command itself prints", c.args)
-		}
-	})
+	for _, box := range boxes(t) {
+		t.Run(string(box.Level()), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "plain"), []byte("echo x\n"), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "alien"), []byte("#!/no/such/interpreter\n"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "own.sh"), []byte("#!/bin/sh\nexit 5\n"), 0o755))
+			for _, c := range []struct {
+				args   []string
+				cause  sandbox.Cause
+				code   int
+				signal string
+			}{
+				{[]string{"true"}, sandbox.Exited, 0, ""},
+				{[]string{"false"}, sandbox.Exited, 1, ""},
+				{[]string{"sh", "-c", "exit 42"}, sandbox.Exited, 42, ""},
+				{[]string{"sh", "-c", "kill -SEGV $$"}, sandbox.Exited, -1, "SIGSEGV"},
+				{[]string{"sh", "-c", "kill -KILL $$"}, sandbox.Exited, -1, "SIGKILL"},
+				{[]string{"sh", "-c", "kill -HUP $$"}, sandbox.Exited, -1, "SIGHUP"},
+				{[]string{"./own.sh"}, sandbox.Exited, 5, ""},
+				{[]string{"no-such-program"}, sandbox.Missing, -1, ""},
+				{[]string{"/no/such/program"}, sandbox.Missing, -1, ""},
+				{[]string{"./alien"}, sandbox.Missing, -1, ""},
+				{[]string{"./absent"}, sandbox.NotExecutable, -1, ""},
+				{[]string{"./plain"}, sandbox.NotExecutable, -1, ""},
+			} {
+				end, out := run(t, box, sandbox.Spec{Dir: dir, Args: c.args, Env: environment()})
+				require.Equal(t, c.cause, end.Cause, "%q: %s %s", c.args, end.Detail, out)
+				require.Equal(t, c.code, end.ExitCode, "%q", c.args)
+				require.Equal(t, c.signal, end.Signal, "%q", c.args)
+				require.Equal(t, box.Level(), end.Level)
+				require.Empty(t, out, "%q: only the command itself prints", c.args)
+			}
+		})
+	}
 }
 
 func TestStandardInputIsEmpty(t *testing.T) {
 	t.Parallel()
-	eachLevel(t, func(t *testing.T, box *sandbox.Sandbox) {
-		require.Equal(t, "0\n", passes(t, box, t.TempDir(), "cat | wc -c; if [ -t 0 ]; then exit 1; fi"))
-	})
+	for _, box := range boxes(t) {
+		t.Run(string(box.Level()), func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, "0\n", passes(t, box, t.TempDir(), "cat | wc -c; if [ -t 0 ]; then exit 1; fi"))
+		})
+	}
 }
 
 func TestMountsAreShownAndWritableOnlyWhenSaid(t *testing.T) {
 	t.Parallel()
-	eachLevel(t, func(t *testing.T, box *sandbox.Sandbox) {
-		if os.Geteuid() == 0 && box.Level() == sandbox.Landlock {
-			t.Skip("a separate user sees root's directories as its rights say")
-		}
-		ro, rw := t.TempDir(), t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(ro, "in"), []byte("seen\n"), 0o644))
-		spec := sandbox.Spec{
-			Dir: t.TempDir(), Env: environment(),
-			Args: []string{"sh", "-c", `cat "$HOME/a/b/in" && cp "$HOME/a/b/in" "$HOME/cache/out"; echo x > "$HOME/a/b/in"; exit 0`},
-			Mounts: []sandbox.Mount{
-				{Source: ro, Target: sandbox.Home + "/a/b"},
-				{Source: rw, Target: sandbox.Home + "/cache", Writable: true},
-			},
-		}
-		_, out := run(t, box, spec)
-		require.Contains(t, out, "seen")
-		copied, err := os.ReadFile(filepath.Join(rw, "out"))
-		require.NoError(t, err, out)
-		require.Equal(t, "seen\n", string(copied))
-		if box.Level() != sandbox.Unconfined {
-			kept, err := os.ReadFile(filepath.Join(ro, "in"))
-			require.NoError(t, err)
-			require.Equal(t, "seen\n", string(kept))
-		}
-	})
+	for _, box := range boxes(t) {
+		t.Run(string(box.Level()), func(t *testing.T) {
+			t.Parallel()
+			if os.Geteuid() == 0 && box.Level() == sandbox.Landlock {
+				t.Skip("a separate user sees root's directories as its rights say")
+			}
+			ro, rw := t.TempDir(), t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(ro, "in"), []byte("seen\n"), 0o644))
+			spec := sandbox.Spec{
+				Dir: t.TempDir(), Env: environment(),
+				Args: []string{"sh", "-c", `cat "$HOME/a/b/in" && cp "$HOME/a/b/in" "$HOME/cache/out"; echo x > "$HOME/a/b/in"; exit 0`},
+				Mounts: []sandbox.Mount{
+					{Source: ro, Target: sandbox.Home + "/a/b"},
+					{Source: rw, Target: sandbox.Home + "/cache", Writable: true},
+				},
+			}
+			_, out := run(t, box, spec)
+			require.Contains(t, out, "seen")
+			copied, err := os.ReadFile(filepath.Join(rw, "out"))
+			require.NoError(t, err, out)
+			require.Equal(t, "seen\n", string(copied))
+			if box.Level() != sandbox.Unconfined {
+				kept, err := os.ReadFile(filepath.Join(ro, "in"))
+				require.NoError(t, err)
+				require.Equal(t, "seen\n", string(kept))
+			}
+		})
+	}
 }
 
 func TestMountsMayNotCoverWhatTheViewProvides(t *testing.T) {

@@ -137,7 +137,7 @@ func startLauncher(p plan) (int, *os.File, error) {
 	defer failW.Close() //nolint:errcheck // the child has its own
 
 	argv := append(append([]string{}, p.Self...), stageLaunch)
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{ //nolint:gosec // our own program
 		Env: []string{}, Files: []uintptr{null.Fd(), 1, 2, planR.Fd(), failW.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
