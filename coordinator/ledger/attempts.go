@@ -39,7 +39,8 @@ type Attempt struct {
 	DecidedSeq Seq
 }
 
-// RecordAttempt writes an attempt, for good, and gives its id. ID, CreatedAt and DecidedSeq are ignored.
+// RecordAttempt writes an attempt, for good, and gives its id. ID, CreatedAt and DecidedSeq are ignored. Claims of
+// whoever asked may hold any bytes: those that the database cannot hold as text are replaced.
 func (tx *Tx) RecordAttempt(ctx context.Context, a Attempt) (AttemptID, error) {
 	if a.Semantic == "" {
 		a.Semantic = "not_evaluated"
@@ -50,8 +51,8 @@ func (tx *Tx) RecordAttempt(ctx context.Context, a Attempt) (AttemptID, error) {
 		   diagnostics, created_at)
 		 VALUES ($1, nullif($2, '')::uuid, nullif($3::bigint, 0), $4, $5, $6, nullif($7, ''), nullif($8, ''), nullif($9, ''),
 		   $10, nullif($11, ''), $12, $13, $14, $15, $16, $17, $18) RETURNING id`,
-		a.Target, a.Submission, a.RetryParent, a.Tool, a.Credential, a.PatchID, a.Identity,
-		a.ClientRequestID, a.Fingerprint, a.Stage, a.Code, a.Outcome, a.ProtocolValid, a.PatchValid, a.ChecksValid,
+		a.Target, a.Submission, a.RetryParent, storable(a.Tool), a.Credential, storable(a.PatchID), a.Identity,
+		storable(a.ClientRequestID), a.Fingerprint, a.Stage, a.Code, a.Outcome, a.ProtocolValid, a.PatchValid, a.ChecksValid,
 		a.Semantic, a.Diagnostics, tx.now())
 }
 

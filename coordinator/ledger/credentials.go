@@ -18,6 +18,7 @@ type Credential struct {
 	Revoked time.Time
 }
 
+//nolint:gosec // names of columns
 const credentialColumns = `id::text, name, token_sha256, scopes, created_at, revoked_at`
 
 func scanCredential(row pgx.Row) (Credential, error) {

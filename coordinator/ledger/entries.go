@@ -130,8 +130,8 @@ func (tx *Tx) MoveTarget(ctx context.Context, t *Target, expect Expect, commit O
 	return ref, flagged, err
 }
 
-// RequireDecisions flags every patch of the target that is not withdrawn or rejected for good as needing a
-// decision, and gives their number.
+// RequireDecisions flags every pending patch of the target as needing a decision, and gives the number of those
+// that were not flagged before.
 func (tx *Tx) RequireDecisions(ctx context.Context, t *Target) (int64, error) {
 	if t.locker != tx {
 		return 0, ErrNotLocked

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -161,10 +163,13 @@ func (m *migrator) applied(ctx context.Context, known []migrations.Migration) (i
 	return appliedVersion(ctx, m.conn, known)
 }
 
-func appliedVersion(ctx context.Context, q interface {
+// rowReader is a connection or a pool.
+type rowReader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, known []migrations.Migration) (int, error) {
-	rows, _ := q.Query(ctx, `SELECT version, checksum FROM patchd.migrations ORDER BY version`) //nolint:errcheck // the rows carry the error
+}
+
+func appliedVersion(ctx context.Context, q rowReader, known []migrations.Migration) (int, error) {
+	rows, _ := q.Query(ctx, `SELECT version, checksum FROM patchd.migrations ORDER BY version`) // the rows carry the error
 	var version, last int
 	var checksum string
 	_, err := pgx.ForEachRow(rows, []any{&version, &checksum}, func() error {
@@ -231,20 +236,16 @@ func (m *migrator) grant(ctx context.Context) error {
 	if !m.guarded {
 		return nil
 	}
-	script := `REVOKE ALL ON ALL TABLES IN SCHEMA patchd FROM ` + AppRole + `;
+	var script strings.Builder
+	script.WriteString(`REVOKE ALL ON ALL TABLES IN SCHEMA patchd FROM ` + AppRole + `;
 		GRANT USAGE ON SCHEMA patchd TO ` + AppRole + `;
 		GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA patchd TO ` + AppRole + `;
-		REVOKE INSERT ON patchd.migrations FROM ` + AppRole + `;`
+		REVOKE INSERT ON patchd.migrations FROM ` + AppRole + ";\n")
 	rights := grants()
-	tables := make([]string, 0, len(rights))
-	for table := range rights {
-		tables = append(tables, table)
+	for _, table := range slices.Sorted(maps.Keys(rights)) {
+		fmt.Fprintf(&script, "GRANT %s ON patchd.%s TO %s;\n", rights[table], table, AppRole)
 	}
-	slices.Sort(tables)
-	for _, table := range tables {
-		script += "GRANT " + rights[table] + " ON patchd." + table + " TO " + AppRole + ";\n"
-	}
-	if err := m.asOwner(ctx, script); err != nil {
+	if err := m.asOwner(ctx, script.String()); err != nil {
 		return fmt.Errorf("grant rights: %w", err)
 	}
 	return nil

@@ -139,6 +139,25 @@ func (q Queries) CountUndecided(ctx context.Context, target TargetID, upTo Seq) 
 		target, upTo)
 }
 
+// PatchCount is how many patches of a target share a disposition and a published outcome.
+type PatchCount struct {
+	Disposition Disposition
+	Published   string
+	Count       int
+}
+
+// CountPatches counts a target's patches, sorted by disposition and outcome.
+func (q Queries) CountPatches(ctx context.Context, target TargetID) ([]PatchCount, error) {
+	scan := func(row pgx.Row) (PatchCount, error) {
+		var c PatchCount
+		err := row.Scan(&c.Disposition, &c.Published, &c.Count)
+		return c, err
+	}
+	return many(ctx, q.db, "patches", scan,
+		`SELECT disposition, coalesce(published_outcome::text, ''), count(*) FROM patches WHERE target_id = $1 GROUP BY 1, 2 ORDER BY 1, 2`,
+		target)
+}
+
 // PatchCursor is where a page of patches ended. The zero value asks for the first page.
 type PatchCursor struct {
 	AdmittedSeq Seq

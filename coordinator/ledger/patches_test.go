@@ -162,6 +162,9 @@ func TestPagesOfPatchesCoverAllOnceLatestFirst(t *testing.T) {
 	none, err := w.ListPatches(t.Context(), w.target, ledger.PatchFilter{Published: "candidate"}, ledger.PatchCursor{}, 3)
 	require.NoError(t, err)
 	require.Empty(t, none)
+	counts, err := w.CountPatches(t.Context(), w.target)
+	require.NoError(t, err)
+	require.Equal(t, []ledger.PatchCount{{Disposition: ledger.Pending, Count: 7}}, counts)
 }
 
 func TestANameFindsByLabelSubmissionIdentityAndPrefix(t *testing.T) {
@@ -226,7 +229,7 @@ func TestARefusedAttemptIsRecordedWithoutASubmission(t *testing.T) {
 				parent = ids[len(ids)-1]
 			}
 			id, err := tx.RecordAttempt(ctx, ledger.Attempt{
-				Target: w.target, Tool: "http", Credential: "agent", RetryParent: parent, ClientRequestID: "r-1", Fingerprint: digest("f"),
+				Target: w.target, Tool: "http", Credential: "agent", RetryParent: parent, PatchID: "bad\x00\xff", ClientRequestID: "r-1", Fingerprint: digest("f"),
 				Result: ledger.Result{Stage: "precondition_guard", Code: "manifest_malformed", Outcome: "rejected", ProtocolValid: &no},
 			})
 			ids = append(ids, id)
@@ -239,6 +242,7 @@ func TestARefusedAttemptIsRecordedWithoutASubmission(t *testing.T) {
 	require.Equal(t, ids[1], page[0].ID)
 	require.Equal(t, ids[0], page[0].RetryParent)
 	require.Empty(t, page[0].Submission)
+	require.Equal(t, "bad\uFFFD\uFFFD", page[0].PatchID, "text that the database cannot hold is replaced")
 	require.Equal(t, "not_evaluated", page[0].Semantic)
 	require.False(t, *page[0].ProtocolValid)
 }

@@ -80,3 +80,39 @@ func TestAClaimThatRolledBackLeavesTheKeyFree(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, found)
 }
+
+func TestOfManyRequestsOfOneKeyAtOnceOneDoesTheWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var group errgroup.Group
+	for i := range 8 {
+		group.Go(func() error {
+			return w.InTx(t.Context(), func(ctx context.Context, tx *ledger.Tx) error {
+				_, found, err := tx.LockRequestKey(ctx, "owner", w.repository, "k")
+				if err != nil || found {
+					return err
+				}
+				target, err := tx.LockTarget(ctx, w.target)
+				if err != nil {
+					return err
+				}
+				if err := admit(ctx, tx, target, 1, i); err != nil {
+					return err
+				}
+				_, again, err := tx.ClaimRequestKey(ctx, ledger.RequestKey{
+					Credential: "owner", Repository: w.repository, Key: "k", Fingerprint: digest("c"),
+					Submission: submissionID(i), Answer: []byte("{}"),
+				})
+				require.False(t, again)
+				return err
+			})
+		})
+	}
+	require.NoError(t, group.Wait())
+	list, err := w.Submissions(t.Context(), w.target, identity(1))
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	attempts, err := w.ListAttempts(t.Context(), w.target, identity(1), 0, 10)
+	require.NoError(t, err)
+	require.Len(t, attempts, 1)
+}

@@ -65,7 +65,7 @@ func makeRole(ctx context.Context, conn *pgx.Conn, role string) (bool, error) {
 // grants says what the daemon's role may do with each table beyond SELECT and INSERT. Tables that are not named
 // here are append-only to it.
 func grants() map[string]string {
-	return map[string]string{
+	return map[string]string{ //nolint:gosec // names of columns
 		"repositories":  "UPDATE (git_dir)",
 		"targets":       "UPDATE",
 		"credentials":   "UPDATE (token_sha256, scopes, revoked_at)",

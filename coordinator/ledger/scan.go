@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -50,6 +51,11 @@ func texts[T ~string](list []T) []string {
 		out[i] = string(s)
 	}
 	return out
+}
+
+// storable is text as the database can hold it: valid UTF-8 without NUL.
+func storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 func typed[T ~string](list []string) []T {

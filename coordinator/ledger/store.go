@@ -26,6 +26,9 @@ const (
 	AppRole     = "patchd_app"
 )
 
+// idleInTransaction is how long a transaction may wait for its daemon before the database gives it up.
+const idleInTransaction = "60s"
+
 // maxRestarts bounds how often InTx repeats a transaction that the database aborted for another one's sake.
 const maxRestarts = 20
 
@@ -113,6 +116,8 @@ func poolConfig(dsn string, guarded bool, maxConns int32) (*pgxpool.Config, erro
 	if params["application_name"] == "" {
 		params["application_name"] = "patchd"
 	}
+	// A daemon that hangs in a transaction must not keep a target's lock from others for good.
+	params["idle_in_transaction_session_timeout"] = idleInTransaction
 	params["search_path"] = Schema + "," + RiverSchema + ",public"
 	if guarded {
 		params["role"] = AppRole
@@ -152,22 +157,38 @@ type Tx struct {
 func (tx *Tx) Pgx() pgx.Tx { return tx.tx }
 
 // InTx runs do in a transaction at read committed and commits. When the database aborts it for the sake of
-// another transaction (deadlock, serialization), do runs again from the start, so it must have no other effects.
-// Any other error rolls back and is returned as it is.
+// another transaction (deadlock, serialization), do runs again from the start, so it must have no other effects;
+// so does a transaction that could not begin on a connection that broke while it was idle. Any other error rolls
+// back and is returned as it is. A connection that breaks during the commit leaves it open whether it was made.
 func (s *Store) InTx(ctx context.Context, do func(context.Context, *Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := s.runTx(ctx, do)
-		state := sqlState(err)
-		if (state != stateDeadlock && state != stateSerializationFailure) || attempt == maxRestarts || ctx.Err() != nil {
+		if err == nil || !restartable(err) || attempt == maxRestarts || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
+// beginError is a transaction that did not begin.
+type beginError struct{ cause error }
+
+func (e *beginError) Error() string { return "begin transaction: " + e.cause.Error() }
+func (e *beginError) Unwrap() error { return e.cause }
+
+func restartable(err error) bool {
+	switch sqlState(err) {
+	case stateDeadlock, stateSerializationFailure:
+		return true
+	}
+	var begin *beginError
+	var connect *pgconn.ConnectError // there is no server: trying at once again is of no use
+	return errors.As(err, &begin) && !errors.As(err, &connect)
+}
+
 func (s *Store) runTx(ctx context.Context, do func(context.Context, *Tx) error) error {
 	tx, err := s.pool.Begin(ctx)
 	if err != nil {
-		return fmt.Errorf("begin transaction: %w", err)
+		return &beginError{cause: err}
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // after a commit this does nothing
 	if err := do(ctx, &Tx{Queries: Queries{db: tx, now: s.now}, tx: tx}); err != nil {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -91,11 +92,11 @@ func (tx *Tx) Withdraw(ctx context.Context, seq Seq, w Withdrawal) (int, error) 
 		return 0, wrap("withdraw submission", err)
 	}
 	return one(ctx, tx.db, "submission", string(w.Submission), scanInto[int],
-		`UPDATE patches p SET standing = p.standing - $2, updated_at = $3,
-		   disposition = CASE WHEN p.standing = $2 AND p.disposition IN ('pending', 'superseded') THEN 'withdrawn' ELSE p.disposition END
+		`UPDATE patches p SET standing = p.standing - $2::bigint, updated_at = $3,
+		   disposition = CASE WHEN p.standing = $2::bigint AND p.disposition IN ('pending', 'superseded') THEN 'withdrawn' ELSE p.disposition END
 		 FROM submissions s
 		 WHERE s.id = $1::text::uuid AND p.target_id = s.target_id AND p.identity = s.identity
-		 RETURNING p.standing`, w.Submission, int32(tag.RowsAffected()), tx.now())
+		 RETURNING p.standing`, w.Submission, tag.RowsAffected(), tx.now())
 }
 
 // RequestKey is an idempotency key within its scope, and what was answered.
@@ -119,6 +120,16 @@ func (q Queries) RequestKey(ctx context.Context, credential string, repository R
 	return maybe(ctx, q.db, "request key", scan,
 		`SELECT fingerprint, coalesce(attempt_id, 0), coalesce(submission_id::text, ''), answer FROM request_keys
 		 WHERE credential = $1 AND repository_id = $2 AND request_key = $3`, credential, repository, key)
+}
+
+// LockRequestKey makes other transactions with this key wait until this one ends, and looks the key up: the first
+// step of a transaction that may end with ClaimRequestKey, so that two of one key do not both do the work.
+func (tx *Tx) LockRequestKey(ctx context.Context, credential string, repository RepositoryID, key string) (RequestKey, bool, error) {
+	scope := fmt.Sprintf("%d %q %q", repository, credential, key)
+	if _, err := tx.db.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 11))`, scope); err != nil {
+		return RequestKey{}, false, wrap("lock request key", err)
+	}
+	return tx.RequestKey(ctx, credential, repository, key)
 }
 
 // ClaimRequestKey records k unless its key is taken: then it gives what is recorded and true when the content is

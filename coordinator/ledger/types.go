@@ -1,6 +1,10 @@
 package ledger
 
-import "time"
+import (
+	"time"
+
+	"patchd/worktree/git"
+)
 
 // RepositoryID is the row id of a served repository.
 type RepositoryID int64
@@ -23,8 +27,8 @@ type CredentialID string
 // ResolutionID is a UUID in its usual text form.
 type ResolutionID string
 
-// OID is a SHA-1 object id in lower-case hex; empty where there is none.
-type OID string
+// OID is git's object id; empty where there is none.
+type OID = git.OID
 
 // Digest is a SHA-256 in lower-case hex; empty where there is none.
 type Digest string
@@ -33,7 +37,7 @@ type Digest string
 type Identity string
 
 // Ref is a full reference name such as "refs/heads/main".
-type Ref string
+type Ref = git.Ref
 
 // Seq is an entry's place in its target's chain, starting at 1. Zero is "before the first entry".
 type Seq int64

@@ -1,6 +1,9 @@
 package pgserver
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // NotFoundError says that PostgreSQL's programs are not installed and could not be fetched. Its message is one
 // line that says what to install.
@@ -16,7 +19,12 @@ func (e *NotFoundError) Error() string {
 	if e.Major != 0 {
 		what = fmt.Sprintf("PostgreSQL %d's programs, which made this data directory, were not found: install the package \"postgresql-%d\"", e.Major, e.Major)
 	}
-	return what + ", or give --database-url"
+	what += ", or give --database-url"
+	if e.Cause != nil {
+		line, _, _ := strings.Cut(e.Cause.Error(), "\n")
+		what += " (fetching them failed: " + line + ")"
+	}
+	return what
 }
 
 // Unwrap gives the reason why fetching failed.

@@ -31,7 +31,7 @@ func (s *Server) fetched(ctx context.Context, need int) (binaries, error) {
 		return binaries{}, &NotFoundError{Major: need}
 	}
 	s.opt.Logger.InfoContext(ctx, "fetching the database server's programs", slog.String("version", string(version)))
-	cause := fetch(version, cache, dir)
+	cause := fetch(version, s.opt.FetchURL, cache, dir)
 	found, ok := s.probe(ctx, filepath.Join(dir, "bin"), need)
 	if !ok {
 		return binaries{}, &NotFoundError{Major: need, Cause: cause}
@@ -42,7 +42,7 @@ func (s *Server) fetched(ctx context.Context, need int) (binaries, error) {
 // fetch downloads and unpacks the programs into dir. The library has no function for this alone: it is asked for
 // a cluster in an encoding that does not exist, so that it fetches, unpacks, and then stops at initdb. Its error
 // is therefore only a reason if the programs are not there afterwards.
-func fetch(version embeddedpostgres.PostgresVersion, cache, dir string) error {
+func fetch(version embeddedpostgres.PostgresVersion, from, cache, dir string) error {
 	port, err := freePort()
 	if err != nil {
 		return err
@@ -52,7 +52,11 @@ func fetch(version embeddedpostgres.PostgresVersion, cache, dir string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	return embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
+	config := embeddedpostgres.DefaultConfig()
+	if from != "" {
+		config = config.BinaryRepositoryURL(from)
+	}
+	return embeddedpostgres.NewDatabase(config.
 		Version(version).Port(port).CachePath(cache).BinariesPath(dir).
 		RuntimePath(filepath.Join(scratch, "run")).DataPath(filepath.Join(scratch, "data")).
 		Encoding("no-such-encoding").Logger(io.Discard)).Start()

@@ -44,8 +44,8 @@ func (s *Server) programs(ctx context.Context) (binaries, error) {
 
 // probe reports whether dir holds programs that the server's account can run, of major version need if not zero.
 func (s *Server) probe(ctx context.Context, dir string, need int) (binaries, bool) {
-	real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
-	if err != nil || !s.account.canEnter(filepath.Dir(real)) {
+	program, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
+	if err != nil || !s.account.canEnter(filepath.Dir(program)) {
 		return binaries{}, false
 	}
 	found := binaries{dir: dir}

@@ -38,6 +38,8 @@ type Options struct {
 	Binaries string
 	// FetchCache is where programs that had to be fetched are kept; empty stands for a directory beside the cluster.
 	FetchCache string
+	// FetchURL is the Maven repository that programs are fetched from; empty stands for Maven Central.
+	FetchURL string
 	// NoFetch forbids fetching programs from the network.
 	NoFetch bool
 	// Ephemeral makes a server for a test: it dies with this process, and Stop deletes its files.
@@ -67,11 +69,12 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	opt      Options
 	account  account
+	dataDir  string // absolute, without symbolic links
 	place    place
 	binaries binaries
-	lock     *dirLock
 
 	mu      sync.Mutex
+	lock    *dirLock // nil when the server was stopped for good
 	process *process
 	adopted bool
 }
@@ -102,7 +105,7 @@ func prepare(ctx context.Context, opt Options) (*Server, error) {
 		if !opt.Ephemeral {
 			return nil, errors.New("no data directory given")
 		}
-		if opt.DataDir, err = os.MkdirTemp("", "patchd-pg-"); err != nil {
+		if opt.DataDir, err = EphemeralDir(""); err != nil {
 			return nil, fmt.Errorf("make data directory: %w", err)
 		}
 	}
@@ -110,11 +113,13 @@ func prepare(ctx context.Context, opt Options) (*Server, error) {
 	if s.lock, err = lockDir(opt.DataDir, who); err != nil {
 		return nil, err
 	}
-	if s.place, err = settle(s.lock.dir, who); err == nil {
+	s.dataDir = s.lock.dir
+	if s.place, err = settle(s.dataDir, who); err == nil {
 		s.binaries, err = s.programs(ctx)
 	}
 	if err != nil {
-		s.discard(opt.Ephemeral)
+		major, readErr := clusterMajor(s.place.cluster())
+		s.discard(readErr == nil && major == 0) // what was just made is of no use to anybody
 		return nil, err
 	}
 	return s, nil
@@ -184,7 +189,7 @@ func (s *Server) PID() int {
 
 // Dirs lists the directories that hold the cluster and its socket: nothing but the server has business there.
 func (s *Server) Dirs() []string {
-	return []string{s.lock.dir, s.place.area, s.place.socket}
+	return []string{s.dataDir, s.place.area, s.place.socket}
 }
 
 // Done is closed when the server that runs now has ended, whoever ended it.
@@ -200,7 +205,7 @@ func (s *Server) discard(files bool) {
 		s.place.remove()
 	}
 	if s.opt.Ephemeral {
-		_ = os.RemoveAll(s.lock.dir) // what is left over of a temporary directory harms nobody
+		_ = os.RemoveAll(s.dataDir) // what is left over of a temporary directory harms nobody
 	}
 	s.lock.release()
 	s.lock = nil

@@ -68,7 +68,7 @@ func settleArea(dataDir string, who account) (place, error) {
 	if err := who.own(far.area); err != nil {
 		return place{}, err
 	}
-	return far, os.WriteFile(far.pointer, []byte(far.area+"\n"), 0o600)
+	return far, os.WriteFile(far.pointer, []byte(far.area+"\n"), 0o600) //nolint:gosec // in the data directory
 }
 
 // socketDir is "run" in the area, or a short private directory under the temporary one when that path is too

@@ -60,8 +60,8 @@ func spawn(cmd *exec.Cmd, bound bool) (*process, error) {
 
 // watch gives a process that somebody else started; a goroutine looks whether it still lives until it does not,
 // or until forget is called.
-func watch(pid int) *process {
-	ctx, cancel := context.WithCancel(context.Background())
+func watch(ctx context.Context, pid int) *process {
+	ctx, cancel := context.WithCancel(ctx)
 	p := &process{pid: pid, done: make(chan struct{}), forget: cancel}
 	go func() {
 		defer close(p.done)

@@ -111,7 +111,7 @@ func (s *Server) running(ctx context.Context) (*process, string, error) {
 			return nil, "", s.dropPIDFile()
 		}
 		if err == nil && file.status == "ready" && s.answers(ctx, file.socket) == nil {
-			return watch(file.pid), file.socket, nil
+			return watch(context.WithoutCancel(ctx), file.pid), file.socket, nil
 		}
 		if !pause(ctx) {
 			return nil, "", &StartError{Reason: fmt.Sprintf("process %d holds the cluster and does not answer", file.pid), Log: s.logTail()}

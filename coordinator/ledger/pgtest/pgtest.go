@@ -4,7 +4,7 @@
 //
 // A package that uses it says so in its TestMain:
 //
-//	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
 // PATCHD_TEST_DATABASE_URL names a server to use instead; its role must be allowed to make databases.
 package pgtest
@@ -50,14 +50,13 @@ type server struct {
 //nolint:gochecknoglobals // one server for the process's tests is what this package is for
 var shared server
 
-// Main runs the tests, then stops the process's server. It gives the exit status.
-func Main(m interface{ Run() int }) int {
-	status := m.Run()
+// Main runs the tests, then stops the process's server; it panics when that fails. The tests' exit status is kept
+// by m, so TestMain need not call os.Exit.
+func Main(m interface{ Run() int }) {
+	m.Run()
 	if err := shared.stop(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return max(status, 1)
+		panic(err)
 	}
-	return status
 }
 
 // New gives the DSN of a new, migrated, empty database that is dropped when the test ends.
@@ -124,7 +123,7 @@ func (s *server) start(ctx context.Context) error {
 	if set && given != "" {
 		s.url = given
 	} else {
-		private, err := pgserver.Start(ctx, pgserver.Options{Ephemeral: true, Unsafe: true, MaxConnections: 400})
+		private, err := pgserver.Start(ctx, pgserver.Options{DataDir: scratch(), Ephemeral: true, Unsafe: true, MaxConnections: 400})
 		if err != nil {
 			return err
 		}
