@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // helperMode makes this test binary do one small thing that a shell cannot.
@@ -37,10 +38,16 @@ func helper(args []string) int {
 			return 1
 		}
 		return helper([]string{"dial", "tcp", ln.Addr().String()})
+	case "keyring":
+		if _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		return 0
 	case "shared-memory":
 		return eatSharedMemory(args[1])
 	case "daemon":
-		return daemon(args[1], args[2], args[3])
+		return daemon(args[1], args[2], args[3], args[4])
 	}
 	return 2
 }
@@ -67,14 +74,14 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // daemon runs a script as patchd would and prints "started" when the script says so.
-func daemon(level, dir, script string) int {
+func daemon(level, dir, scratch, script string) int {
 	self, err := os.Executable()
 	if err != nil {
 		return 1
 	}
 	ctx := context.Background()
 	box, err := sandbox.New(ctx, sandbox.Options{
-		Self: []string{self, execMode}, AllowUnconfined: true, Only: []sandbox.Level{sandbox.Level(level)},
+		Self: []string{self, execMode}, Scratch: scratch, AllowUnconfined: true, Only: []sandbox.Level{sandbox.Level(level)},
 	})
 	if err != nil {
 		return 1
@@ -99,15 +106,22 @@ func helperSpec(t *testing.T, dir string, args ...string) sandbox.Spec {
 	}
 }
 
+// publicDir makes a directory that every user can enter.
+func publicDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "patchd-test-helper-") //nolint:usetesting // t.TempDir lies below a directory that only this user may enter
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
 // publicCopy puts this test binary where every user can run it.
 func publicCopy(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	dir, err := os.MkdirTemp("", "patchd-test-helper-") //nolint:usetesting // t.TempDir lies below a directory that only this user may enter
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o755))
+	dir := publicDir(t)
 	text, err := os.ReadFile(self)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(dir+"/helper", text, 0o755))

@@ -70,9 +70,8 @@ func shed(p plan) error {
 		if err := restrictFiles(p); err != nil {
 			return err
 		}
-		return forbidSockets()
 	}
-	return nil
+	return restrictCalls(p.Level != Landlock)
 }
 
 // limitProcesses is the kernel's own bound behind the watched one. It counts threads and what else the user runs, so it is wide.

@@ -28,9 +28,10 @@ type plan struct {
 	Dir       string            `json:"dir"`
 	Args      []string          `json:"args"`
 	Env       map[string]string `json:"env"`
-	View      []viewOp          `json:"view,omitempty"` // built by the supervisor; empty where bubblewrap did it or nobody does
-	PIDSpace  bool              `json:"pid_space"`      // the supervisor is process 1: killing all means killing -1
-	User      int               `json:"user,omitempty"` // a separate user to become; 0 keeps
+	View      []viewOp          `json:"view,omitempty"`    // built by the supervisor; empty where bubblewrap did it or nobody does
+	PIDSpace  bool              `json:"pid_space"`         // the supervisor is process 1: killing all means killing -1
+	User      int               `json:"user,omitempty"`    // a separate user to become; 0 keeps
+	Private   string            `json:"private,omitempty"` // to be removed when the daemon is gone; where this process can see it
 	ReadOnly  []string          `json:"read_only,omitempty"`
 	ReadWrite []string          `json:"read_write,omitempty"`
 	Memory    []string          `json:"memory,omitempty"` // file systems in memory: what is used counts as memory
@@ -50,6 +51,11 @@ const cancelled Cause = "cancelled" // never leaves the package: Run returns the
 
 // withDefaults fills zero fields.
 func (o Options) withDefaults() Options {
+	if len(o.Self) > 0 {
+		if path, err := filepath.EvalSymlinks(o.Self[0]); err == nil {
+			o.Self = append([]string{path}, o.Self[1:]...)
+		}
+	}
 	if o.Scratch == "" {
 		o.Scratch = os.TempDir()
 	}

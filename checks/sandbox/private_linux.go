@@ -96,7 +96,7 @@ func (d *privateDir) adapt(p *plan, spec Spec) {
 	if d.tree != "" {
 		p.Dir = d.tree
 	}
-	p.User = d.user
+	p.User, p.Private = d.user, d.root
 	p.Disks = []string{p.Dir, d.root}
 	p.ReadWrite = []string{p.Dir, d.root}
 	p.ReadOnly = systemDirs()

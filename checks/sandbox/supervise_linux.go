@@ -70,6 +70,9 @@ func (v *supervisor) serve() report {
 	go v.reap(main)
 	rep := v.oversee()
 	v.killAll()
+	if v.plan.Private != "" && rep.Cause == cancelled {
+		(&privateDir{root: v.plan.Private}).remove() // a killed daemon cannot
+	}
 	if failed := readComplaint(complaints); failed != nil && rep.Cause == Exited {
 		return *failed
 	}

@@ -262,8 +262,8 @@ func TestKillingTheDaemonEndsItsCommands(t *testing.T) {
 			t.Parallel()
 			self, err := os.Executable()
 			require.NoError(t, err)
-			m := marker(t)
-			cmd := exec.Command(self, helperMode, "daemon", string(box.Level()), t.TempDir(), "echo started; sleep "+m+" & sleep "+m)
+			m, scratch := marker(t), publicDir(t)
+			cmd := exec.Command(self, helperMode, "daemon", string(box.Level()), t.TempDir(), scratch, "echo started; sleep "+m+" & sleep "+m)
 			out, err := cmd.StdoutPipe()
 			require.NoError(t, err)
 			require.NoError(t, cmd.Start())
@@ -272,7 +272,10 @@ func TestKillingTheDaemonEndsItsCommands(t *testing.T) {
 			require.Equal(t, "started\n", line)
 			require.NoError(t, cmd.Process.Kill())
 			_ = cmd.Wait()
-			require.Eventually(t, func() bool { return len(survivors(t, m)) == 0 }, 20*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool {
+				left, err := os.ReadDir(scratch)
+				return err == nil && len(left) == 0 && len(survivors(t, m)) == 0
+			}, 20*time.Second, 20*time.Millisecond)
 		})
 	}
 }
@@ -313,6 +316,24 @@ func TestTheHomeAndTheNameAreTheSameEverywhere(t *testing.T) {
 				}
 			}
 			require.Contains(t, caps, "NoNewPrivs:\t1")
+		})
+	}
+}
+
+func TestNoNewUserNamespacesAndNoKeyrings(t *testing.T) {
+	t.Parallel()
+	for _, box := range boxes(t) {
+		t.Run(string(box.Level()), func(t *testing.T) {
+			t.Parallel()
+			if box.Level() == sandbox.Unconfined {
+				t.Skip("this level keeps nothing from the command")
+			}
+			end, out := shell(t, box, t.TempDir(), `unshare -U true`, sandbox.Limits{})
+			require.Equal(t, 1, end.ExitCode, out)
+			require.Contains(t, out, "Operation not permitted")
+			end, out = run(t, box, helperSpec(t, t.TempDir(), "keyring"))
+			require.Equal(t, 1, end.ExitCode, out)
+			require.Contains(t, out, "operation not permitted")
 		})
 	}
 }
