@@ -1,0 +1,287 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"patchd/ownership"
+	"patchd/worktree"
+	"patchd/worktree/git"
+)
+
+// sinceBase is what happened to the target from the base to T, as far as the patch needs it.
+type sinceBase struct {
+	*worktree.Since
+	checks []string // the Required-Check trailers of A..T
+	landed bool     // one of A..T carries the patch's identity
+}
+
+// paths lists what the target touched since the base, sorted.
+func (s *sinceBase) paths() []string {
+	out := make([]string, len(s.Changes))
+	for i, c := range s.Changes {
+		out[i] = c.Path
+	}
+	return out
+}
+
+// applicability: the diff applies to its own base exactly; what happened since leaves it something to do; and lines,
+// symbols and owners of both sides stand together.
+func (p *planner) applicability(ctx context.Context) error {
+	if p.applyErr != nil {
+		return refusalOf(p.applyErr)
+	}
+	if err := p.readSince(ctx); err != nil {
+		return err
+	}
+	rebased, err := p.rebase(ctx)
+	if err != nil {
+		return err
+	}
+	if p.since.landed || rebased.AlreadyLanded {
+		return p.alreadyLanded()
+	}
+	reasons, err := p.reasons(ctx, rebased)
+	if err != nil {
+		return err
+	}
+	p.out.Checks, err = p.requiredChecks()
+	if err != nil {
+		return err
+	}
+	if rebased.Tree != "" {
+		p.out.Tree = rebased.Tree
+		if err := p.resultPolicy(ctx, rebased.Tree); err != nil {
+			return err
+		}
+	}
+	if len(reasons) > 0 {
+		p.conflict(reasons, rebased)
+		return nil
+	}
+	return p.candidate(ctx, rebased)
+}
+
+func (p *planner) alreadyLanded() *Refusal {
+	why := "all its edits are in the target"
+	if p.since.landed {
+		why = "a commit between base and target carries its identity"
+	}
+	return &Refusal{
+		Code: CodeAlreadyLanded, Value: string(p.submission.Identity), Message: "the patch has landed: " + why,
+		Hint: "withdraw it; to land it again after a revert, submit it on a base after the revert",
+	}
+}
+
+// readSince reads the since-base change and the trailers of what landed.
+func (p *planner) readSince(ctx context.Context) error {
+	since, err := p.engine.cache.since(ctx, p.engine.repo, p.manifest.BaseCommit, p.target)
+	if err != nil {
+		return fmt.Errorf("read changes since the base: %w", err)
+	}
+	p.since = &sinceBase{Since: since}
+	p.out.Decision.Rules.SinceBase = since.Kind
+	trailers, err := p.engine.cache.trailers(ctx, p.engine.repo, p.manifest.BaseCommit, p.target)
+	if err != nil {
+		return fmt.Errorf("read trailers since the base: %w", err)
+	}
+	p.since.checks = trailers.checks
+	p.since.landed = slices.Contains(trailers.identities, p.submission.Identity)
+	return nil
+}
+
+func (p *planner) rebase(ctx context.Context) (*worktree.Result, error) {
+	attributes := worktree.NewAttributes(p.engine.repo, p.targetCommit.Tree)
+	r, err := worktree.Rebase(ctx, worktree.RebaseInput{
+		Overlay: p.objects, Merger: p.engine.repo, Patch: p.side, Since: p.since.Since, Rules: worktree.Rules{
+			Union: func(path string) bool { return matchesAny(p.policy.Merge.Union, path) }, Unmergeable: attributes.Unmergeable,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// reasons collects what speaks against the rebased patch: lines, symbols, owners.
+func (p *planner) reasons(ctx context.Context, r *worktree.Result) ([]Reason, error) {
+	var out []Reason
+	for _, x := range r.Reasons {
+		class, err := ClassOf(Code(x.Code))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Reason{Class: class, Code: Code(x.Code), Path: x.Path, BaseLines: lineRange(x.BaseLines), TargetLines: lineRange(x.TargetLines), With: string(p.target)})
+		p.note(Code(x.Code), x.Path, x.Detail)
+	}
+	structural, err := p.structural(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := p.ownerApprovals(ctx)
+	return slices.Concat(out, structural, owners), err
+}
+
+// structural compares both sides by their symbols.
+func (p *planner) structural(ctx context.Context, r *worktree.Result) ([]Reason, error) {
+	in := ownership.Input{
+		LeftOwned: p.declared(), LeftName: "the patch", RightName: "the target",
+		SameSymbol: ownership.SameSymbol(p.policy.Ownership.SameSymbol), ReviewCoupled: p.policy.Ownership.Coupled == "review",
+	}
+	for i := range p.side.Files {
+		ours := &p.side.Files[i]
+		theirs, both := r.Target.File(ours.Src)
+		if ours.Src == "" || !both {
+			continue
+		}
+		f, err := p.sharedFile(ctx, ours, theirs)
+		if err != nil {
+			return nil, err
+		}
+		in.Files = append(in.Files, f)
+	}
+	if len(in.Files) == 0 {
+		return nil, nil
+	}
+	found, err := ownership.Classify(ctx, p.engine.outlines, in)
+	if err != nil {
+		return nil, fmt.Errorf("compare symbols: %w", err)
+	}
+	return p.adopt(found)
+}
+
+// adopt turns ownership's words into the record's.
+func (p *planner) adopt(found *ownership.Result) ([]Reason, error) {
+	var out []Reason
+	for _, x := range found.Reasons {
+		class, err := ClassOf(Code(x.Code))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Reason{
+			Class: class, Code: Code(x.Code), Path: x.Path, Symbol: x.Symbol, BaseLines: lineRange(x.BaseLines), TargetLines: lineRange(x.RightLines), With: string(p.target),
+		})
+		p.note(Code(x.Code), x.Path, x.Detail)
+	}
+	d := &p.out.Decision
+	for _, x := range found.Coupled {
+		d.Coupled = append(d.Coupled, Coupling{Path: x.Path, Symbol: x.Symbol, BaseLines: lineRange(x.BaseLines), TargetLines: lineRange(x.RightLines)})
+	}
+	for _, x := range found.Degraded {
+		d.Degraded = append(d.Degraded, Degraded{Path: x.Path, Why: string(x.Why)})
+	}
+	d.Degraded = sortDegraded(d.Degraded)
+	return out, nil
+}
+
+func (p *planner) sharedFile(ctx context.Context, ours, theirs *worktree.FileChange) (ownership.File, error) {
+	f := ownership.File{LeftEdits: ownEdits(ours.Edits), RightEdits: ownEdits(theirs.Edits)}
+	text := ours.Text && theirs.Text
+	var err error
+	for _, v := range []struct {
+		to    **ownership.Version
+		path  string
+		entry git.Entry
+	}{{&f.Base, ours.Src, ours.Old}, {&f.Left, ours.Dst, ours.New}, {&f.Right, theirs.Dst, theirs.New}} {
+		if *v.to, err = p.version(ctx, v.path, v.entry, text); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// ownerApprovals asks the target's owner rules, its CODEOWNERS file, and patchd's own rule: what governs the repository is
+// changed with an approval only.
+func (p *planner) ownerApprovals(ctx context.Context) ([]Reason, error) {
+	owners, err := p.engine.ownersAt(ctx, p.targetCommit.Tree, p.policy)
+	if err != nil {
+		return nil, err
+	}
+	var out []Reason
+	for _, path := range p.side.Paths() {
+		approvers := owners.Required(path)
+		if len(approvers) == 0 && !governs(path) {
+			continue
+		}
+		out = append(out, Reason{Class: ClassBehavioral, Code: CodeOwnerApproval, Path: path, Approvers: approvers, With: string(p.target)})
+		p.note(CodeOwnerApproval, path, fmt.Sprintf("%q is changed with an approval only", path))
+	}
+	return out, nil
+}
+
+func (p *planner) requiredChecks() ([]Check, error) {
+	return requiredChecks(p.policy, p.manifest, touchedBy{patch: p.side.Paths(), since: p.since.paths()}, p.since.checks)
+}
+
+// resultPolicy refuses a patch after which the target would have no readable policy.
+func (p *planner) resultPolicy(ctx context.Context, tree git.OID) error {
+	if !slices.Contains(p.side.Paths(), PolicyPath) {
+		return nil
+	}
+	entry, err := git.Lookup(ctx, p.objects, tree, PolicyPath)
+	if err != nil || entry.IsZero() {
+		return err
+	}
+	raw, err := p.objects.ReadBlob(ctx, entry.OID)
+	if err != nil {
+		return fmt.Errorf("read resulting policy: %w", err)
+	}
+	if _, err := ParsePolicy(raw); err != nil {
+		return &Refusal{Code: CodePolicyInvalid, Path: PolicyPath, Message: fmt.Sprintf("the policy that the patch leaves cannot be read: %v", err), Hint: "correct the patch"}
+	}
+	return nil
+}
+
+// conflict closes the record with reasons and the mechanical merge of the paths that they are about.
+func (p *planner) conflict(reasons []Reason, r *worktree.Result) {
+	d := &p.out.Decision
+	var merge *Merge
+	if len(r.Files) > 0 {
+		merge = &Merge{}
+		for _, f := range r.Files {
+			merge.HasMarkers = merge.HasMarkers || f.HasMarkers
+			merge.Files = append(merge.Files, MergeFile{Path: f.Path, Blob: f.Blob, HasMarkers: f.HasMarkers})
+			p.out.Merge = append(p.out.Merge, MergedContent{Path: f.Path, Content: f.Content, HasMarkers: f.HasMarkers})
+		}
+	}
+	d.Conflict = newConflict(reasons, merge)
+	d.Outcome = OutcomeConflict
+	d.Validity.ProtocolValid, d.Validity.PatchValid = ptr(true), ptr(d.Conflict.Class == ClassBehavioral)
+}
+
+// candidate closes the record with the commit that the patch becomes.
+func (p *planner) candidate(ctx context.Context, r *worktree.Result) error {
+	d := &p.out.Decision
+	commit, err := p.commit(ctx, r.Tree)
+	if err != nil {
+		return err
+	}
+	d.Candidate = &Candidate{Commit: commit, Tree: r.Tree, Parent: p.target}
+	if p.out.Side, err = worktree.Carry(ctx, p.objects, r); err != nil {
+		return err
+	}
+	d.Outcome = OutcomeCandidate
+	d.Validity.ProtocolValid, d.Validity.PatchValid = ptr(true), ptr(true)
+	if len(p.out.Checks) == 0 {
+		d.Stage = StageAccepted
+		p.note("", "", "no checks are required: nothing was run")
+	}
+	return nil
+}
+
+// note keeps prose that explains a reason.
+func (p *planner) note(code Code, path, text string) {
+	if text == "" {
+		return
+	}
+	p.out.Decision.say(&Refusal{Code: code, Path: path, Message: text})
+}
+
+func lineRange(r [2]int) *LineRange {
+	if r == [2]int{} {
+		return nil
+	}
+	out := LineRange(r)
+	return &out
+}

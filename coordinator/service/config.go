@@ -1,0 +1,55 @@
+package service
+
+import (
+	"log/slog"
+	"time"
+
+	"patchd/checks/sandbox"
+	"patchd/ownership/symbols"
+	"patchd/worktree/git"
+)
+
+// RepoConfig is one repository to serve. Name is how the ledger and clients call it; Targets are full branch names.
+type RepoConfig struct {
+	Name    string
+	Dir     string
+	Targets []git.Ref
+}
+
+// Config wires a service. DatabaseURL, Repos, DataDir and Clock are required.
+type Config struct {
+	DatabaseURL      string
+	Repos            []RepoConfig
+	DataDir          string // holds worktrees and scratch space
+	Version          string
+	Host             string // operational: names the machine in records
+	Logger           *slog.Logger
+	Clock            func() time.Time
+	Outlines         symbols.Outliner // nil: files are judged by their lines
+	SandboxCommand   []string         // this program's hidden mode that confines a check
+	CheckMounts      []sandbox.Mount  // caches and toolchains shown to every check
+	AllowUnsandboxed bool
+	Workers          int           // plans worked out at once; 2 where zero
+	CheckWorkers     int           // checks run at once; 1 where zero
+	PollInterval     time.Duration // how often branches are looked at; 200 ms where zero
+	CheckEnv         func(name string) (string, bool)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Workers == 0 {
+		c.Workers = 2
+	}
+	if c.CheckWorkers == 0 {
+		c.CheckWorkers = 1
+	}
+	if c.PollInterval == 0 {
+		c.PollInterval = 200 * time.Millisecond
+	}
+	if c.CheckEnv == nil {
+		c.CheckEnv = func(string) (string, bool) { return "", false }
+	}
+	return c
+}

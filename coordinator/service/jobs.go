@@ -1,0 +1,137 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"patchd/coordinator/ledger"
+)
+
+// Queues. Plans are quick and never wait for a check.
+const (
+	queuePlans  = "plans"
+	queueChecks = "checks"
+)
+
+// decideArgs has one patch decided at whatever the target commit is when the job runs.
+type decideArgs struct {
+	Target   int64  `json:"target" river:"unique"`
+	Identity string `json:"identity" river:"unique"`
+}
+
+// Kind implements river.JobArgs.
+func (decideArgs) Kind() string { return "decide" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (decideArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: queuePlans, MaxAttempts: maxAttempts}
+}
+
+// checkArgs has the checks of one patch run and the patch decided with their verdicts.
+type checkArgs struct {
+	Target   int64  `json:"target" river:"unique"`
+	Identity string `json:"identity" river:"unique"`
+}
+
+// Kind implements river.JobArgs.
+func (checkArgs) Kind() string { return "check" }
+
+// InsertOpts implements river.JobArgsWithInsertOpts.
+func (checkArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: queueChecks, MaxAttempts: maxAttempts}
+}
+
+// Times of the job queue. Checks have time limits of their own, so their jobs have none.
+const (
+	maxAttempts   = 10
+	planTimeout   = 5 * time.Minute
+	rescueAfter   = time.Minute // a plan that is older was lost with its process; redoing one that was not is harmless
+	fetchCooldown = time.Millisecond
+	fetchPoll     = 250 * time.Millisecond
+	noTimeout     = -1
+)
+
+type decideWorker struct {
+	river.WorkerDefaults[decideArgs]
+	service *Service
+}
+
+// Work implements river.Worker.
+func (w *decideWorker) Work(ctx context.Context, job *river.Job[decideArgs]) error {
+	return w.service.decide(ctx, ledger.TargetID(job.Args.Target), ledger.Identity(job.Args.Identity), func(ctx context.Context, tx pgx.Tx) error {
+		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+		return err
+	})
+}
+
+// Timeout implements river.Worker.
+func (w *decideWorker) Timeout(*river.Job[decideArgs]) time.Duration { return planTimeout }
+
+type checkWorker struct {
+	river.WorkerDefaults[checkArgs]
+	service *Service
+}
+
+// Work implements river.Worker.
+func (w *checkWorker) Work(ctx context.Context, job *river.Job[checkArgs]) error {
+	return w.service.check(ctx, ledger.TargetID(job.Args.Target), ledger.Identity(job.Args.Identity), func(ctx context.Context, tx pgx.Tx) error {
+		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+		return err
+	})
+}
+
+// Timeout implements river.Worker.
+func (w *checkWorker) Timeout(*river.Job[checkArgs]) time.Duration { return noTimeout }
+
+// complete marks a job done within the transaction that records what it did.
+type complete func(ctx context.Context, tx pgx.Tx) error
+
+func (s *Service) openJobs() error {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &decideWorker{service: s})
+	river.AddWorker(workers, &checkWorker{service: s})
+	client, err := river.NewClient(riverpgxv5.New(s.store.Pool()), &river.Config{
+		Schema: ledger.RiverSchema, Workers: workers, Logger: s.config.Logger,
+		Queues: map[string]river.QueueConfig{
+			queuePlans:  {MaxWorkers: s.config.Workers},
+			queueChecks: {MaxWorkers: s.config.CheckWorkers},
+		},
+		FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll, JobTimeout: noTimeout, RescueStuckJobsAfter: rescueAfter + planTimeout,
+		ErrorHandler: &failures{service: s},
+	})
+	if err != nil {
+		return fmt.Errorf("make job client: %w", err)
+	}
+	s.jobs = client
+	return nil
+}
+
+// failures logs what a worker could not do. A job that is given up surfaces on its patch, which goes on waiting.
+type failures struct{ service *Service }
+
+// HandleError implements river.ErrorHandler.
+func (f *failures) HandleError(ctx context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	f.service.metrics.failures.WithLabelValues(job.Kind).Inc()
+	f.service.config.Logger.ErrorContext(ctx, "job failed", slog.String("kind", job.Kind), slog.Int("attempt", job.Attempt), slog.Any("error", err))
+	f.service.noteFailure(ctx, job, err.Error())
+	return nil
+}
+
+// HandlePanic implements river.ErrorHandler.
+func (f *failures) HandlePanic(ctx context.Context, job *rivertype.JobRow, value any, trace string) *river.ErrorHandlerResult {
+	f.service.metrics.failures.WithLabelValues(job.Kind).Inc()
+	f.service.config.Logger.ErrorContext(ctx, "job panicked", slog.String("kind", job.Kind), slog.Any("panic", value), slog.String("trace", trace))
+	f.service.noteFailure(ctx, job, fmt.Sprintf("panic: %v", value))
+	return nil
+}
