@@ -192,7 +192,7 @@ func (p *parser) nameAfter(prefix string) (string, error) {
 	if strings.HasPrefix(raw, `"`) {
 		var rest string
 		var ok bool
-		if name, rest, ok = unquote(raw); !ok || rest != "" && rest[0] != '\t' {
+		if name, rest, ok = Unquote(raw); !ok || rest != "" && rest[0] != '\t' {
 			return "", p.bad("the quoted name is malformed", "quote names as git does")
 		}
 	} else {

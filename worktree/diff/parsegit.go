@@ -99,7 +99,7 @@ func (p *parser) header(f *File, h *header, key, value string) (err error) {
 // headerName reads the whole value as one name.
 func (p *parser) headerName(value string) (string, error) {
 	if strings.HasPrefix(value, `"`) {
-		name, rest, ok := unquote(value)
+		name, rest, ok := Unquote(value)
 		if !ok || rest != "" {
 			return "", p.bad("the quoted name is malformed", "quote names as git does")
 		}
@@ -200,7 +200,7 @@ func gitNames(names, from, to string) bool {
 
 // splitQuoted compares names of which at least one is quoted, perhaps more than git would.
 func splitQuoted(names, from, to string) bool {
-	first, rest, ok := unquote(names)
+	first, rest, ok := Unquote(names)
 	if !ok {
 		if first, rest, ok = strings.Cut(names, ` "`); !ok {
 			return false
@@ -212,7 +212,7 @@ func splitQuoted(names, from, to string) bool {
 		return false
 	}
 	if strings.HasPrefix(second, `"`) {
-		name, tail, fine := unquote(second)
+		name, tail, fine := Unquote(second)
 		if !fine || tail != "" {
 			return false
 		}
@@ -223,7 +223,7 @@ func splitQuoted(names, from, to string) bool {
 
 // sameName finds the one name that both halves of a "diff --git" line give.
 func sameName(names string) (string, bool) {
-	if first, _, ok := unquote(names); ok {
+	if first, _, ok := Unquote(names); ok {
 		name, fine := strings.CutPrefix(first, "a/")
 		return name, fine && splitQuoted(names, name, name)
 	}

@@ -58,7 +58,7 @@ func checkComponent(name string) string {
 		return "a component of the path is longer than 255 bytes"
 	case strings.HasPrefix(name, "-"):
 		return "a component of the path begins with a dash"
-	case isDotGit(name):
+	case IsDotGit(name):
 		return "the path reaches into .git"
 	case isDevice(name):
 		return "a component of the path is a device or drive name"
@@ -66,8 +66,8 @@ func checkComponent(name string) string {
 	return ""
 }
 
-// isDotGit reports whether some file system takes the name for ".git".
-func isDotGit(name string) bool {
+// IsDotGit reports whether some file system takes the name for ".git".
+func IsDotGit(name string) bool {
 	folded := strings.ToLower(strings.Map(dropIgnorable, name))
 	if stream := strings.IndexByte(folded, ':'); stream >= 0 { // NTFS: name::$INDEX_ALLOCATION, name:stream
 		folded = folded[:stream]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unquote reads a name in git's C-style quotes at the beginning of s and gives what follows it.
-func unquote(s string) (name, rest string, ok bool) {
+// Unquote reads a name in git's C-style quotes at the beginning of s and gives what follows it.
+func Unquote(s string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
 		return "", s, false
 	}
