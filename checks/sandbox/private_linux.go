@@ -41,14 +41,14 @@ func (s *Sandbox) privateDir(spec Spec) (*privateDir, error) {
 	if d.root, err = os.MkdirTemp(parent, "patchd-check-"); err != nil {
 		return nil, fmt.Errorf("make private directory: %w", err)
 	}
-	if err := d.fill(spec); err != nil {
+	if err := d.fill(spec, s.level); err != nil {
 		d.remove()
 		return nil, err
 	}
 	return d, nil
 }
 
-func (d *privateDir) fill(spec Spec) error {
+func (d *privateDir) fill(spec Spec, level Level) error {
 	for _, dir := range []string{d.home(), d.temp()} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return fmt.Errorf("make private directory: %w", err)
@@ -57,8 +57,10 @@ func (d *privateDir) fill(spec Spec) error {
 	if err := os.WriteFile(filepath.Join(d.home(), ".gitconfig"), []byte(gitConfig), 0o600); err != nil {
 		return fmt.Errorf("write git configuration: %w", err)
 	}
-	if err := d.linkMounts(spec.Mounts); err != nil {
-		return err
+	if level == Landlock || level == Unconfined {
+		if err := d.linkMounts(spec.Mounts); err != nil {
+			return err
+		}
 	}
 	if d.user == 0 {
 		return nil
@@ -73,6 +75,9 @@ func (d *privateDir) fill(spec Spec) error {
 // linkMounts stands in for mounts below the home directory with symbolic links; others keep their own place.
 func (d *privateDir) linkMounts(mounts []Mount) error {
 	for _, m := range mounts {
+		if d.user != 0 && !traversable(m.Source) {
+			return fmt.Errorf("show %q: a separate user cannot reach it, and this level has no other way", m.Source)
+		}
 		rest, ok := strings.CutPrefix(m.Target, Home+"/")
 		if !ok {
 			continue

@@ -34,7 +34,7 @@ func (l Level) Describe() string {
 	case Landlock:
 		return "Landlock and seccomp without namespaces: writes only in the worktree and a private directory, no sockets at all (not even " +
 			"loopback), the process table and system directories are visible, HOME and TMPDIR differ from host to host; root runs the " +
-			"command as a separate user on a copy of the tree without git data; as another user, before Landlock 6 the command can " +
+			"command as a separate user on a copy of the tree without git data, and cannot show it directories that only root may enter; as another user, before Landlock 6 the command can " +
 			"signal the daemon"
 	case Unconfined:
 		return "no confinement: the command has every right of the daemon's user; only time, output and descendants are bounded"

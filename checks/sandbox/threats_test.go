@@ -50,7 +50,7 @@ func TestTermComesBeforeKill(t *testing.T) {
 		t.Run(string(box.Level()), func(t *testing.T) {
 			t.Parallel()
 			end, out := shell(t, box, t.TempDir(), `trap "echo cleaned up; exit 0" TERM; while :; do sleep 0.05; done`,
-				sandbox.Limits{Timeout: time.Second / 2, Grace: 10 * time.Second})
+				sandbox.Limits{Timeout: 3 * time.Second, Grace: 10 * time.Second})
 			require.Equal(t, sandbox.TimedOut, end.Cause, "a clean exit on TERM is no pass")
 			require.Contains(t, out, "cleaned up")
 		})
