@@ -28,13 +28,15 @@ type frame struct {
 	symbol int32
 	last   int32
 	own    string
+	prefix string
 	named  bool
 }
 
 func outlineOf(g *grammar, text []byte) (*Outline, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	if g.before != "" || g.after != "" {
-		text = slices.Concat([]byte(g.before), text, []byte(g.after))
+		rest := bytes.TrimRight(text, " \t\r\n")
+		text = slices.Concat([]byte(g.before), rest, []byte(g.after), text[len(rest):])
 	}
 	t, err := parse(g, text)
 	if err != nil {
@@ -53,6 +55,7 @@ func outlineOf(g *grammar, text []byte) (*Outline, error) {
 }
 
 func (x *extractor) walk() {
+	whole := int32(-1) // the last node of an identifier with parts
 	for i := range int32(len(x.t.nodes)) {
 		for len(x.stack) > 0 && i > x.stack[len(x.stack)-1].last {
 			x.stack = x.stack[:len(x.stack)-1]
@@ -64,11 +67,14 @@ func (x *extractor) walk() {
 		if in.imports != nil {
 			x.imports(i, in)
 		}
-		if in.def != nil && (!in.def.top || len(x.stack) == 0) {
+		if in.def != nil && (!in.def.top || x.atTop()) {
 			x.define(i, in.def)
 		}
-		if in.ident && n.first < 0 && n.start < n.end {
+		if i > whole && (in.whole || in.ident && n.first < 0) && n.start < n.end {
 			x.use(i, in)
+		}
+		if in.whole {
+			whole = max(whole, n.last)
 		}
 	}
 	for _, offset := range x.t.deep {
@@ -112,15 +118,36 @@ func (x *extractor) define(i int32, d *def) {
 		symbol := x.symbol(i, d, nm)
 		if top == nil {
 			last := x.t.nodes[i].last
-			if nm.at > 0 {
-				last = x.t.nodes[nm.at].last
+			if over := max(nm.at, nm.through); over > 0 {
+				last = x.t.nodes[over].last
 			}
-			top = &frame{symbol: symbol, last: last, own: nm.text}
+			top = &frame{symbol: symbol, last: last, own: nm.text, prefix: x.prefix(symbol, nm)}
 		}
 	}
 	if top != nil {
 		x.stack = append(x.stack, *top)
 	}
+}
+
+// atTop reports whether only modules enclose the place.
+func (x *extractor) atTop() bool {
+	for _, f := range x.stack {
+		if x.out.Symbols[f.symbol].Kind != KindModule {
+			return false
+		}
+	}
+	return true
+}
+
+// prefix gives what the paths of a symbol's members begin with.
+func (x *extractor) prefix(symbol int32, nm name) string {
+	if nm.prefix == "" {
+		return x.out.Symbols[symbol].Path
+	}
+	if len(x.stack) > 0 {
+		return x.stack[len(x.stack)-1].prefix + "." + nm.prefix
+	}
+	return nm.prefix
 }
 
 func (x *extractor) namesOf(i int32, d *def) []name {
@@ -139,7 +166,7 @@ func (x *extractor) symbol(i int32, d *def, nm name) int32 {
 	parts := make([]string, 0, 3)
 	if len(x.stack) > 0 {
 		parent = int(x.stack[len(x.stack)-1].symbol)
-		parts = append(parts, x.out.Symbols[parent].Path)
+		parts = append(parts, x.stack[len(x.stack)-1].prefix)
 	}
 	if nm.container != "" {
 		parts = append(parts, nm.container)
@@ -175,30 +202,38 @@ func (x *extractor) place(i int32, d *def, nm name, s *Symbol) {
 	} else {
 		outer = x.wrapped(i)
 	}
-	s.Lines = t.span(outer)
+	end := t.nodes[outer].end
+	if nm.through > 0 {
+		end = t.nodes[nm.through].end
+	}
+	s.Lines = t.spanOf(t.nodes[outer].start, end)
 	s.NameLine = t.span(own).Start
 	start := t.nodes[outer].start
 	for c := t.nodes[outer].prev; c >= 0; c = t.nodes[c].prev {
 		in := t.g.info(t.nodes[c].sym)
-		if !in.attached && !in.comment {
+		attached := in.attached || t.g.attach != nil && t.g.attach(t, c)
+		if !attached && !in.comment {
 			break
 		}
-		if in.attached {
+		if attached {
 			start = t.nodes[c].start
 			s.Lines.Start = t.span(c).Start
 		}
 	}
 	floor := 1
-	if s.Parent >= 0 {
-		floor = x.out.Symbols[s.Parent].Lines.Start
+	if s.Parent >= 0 { // comments before what encloses it are not this symbol's
+		floor = x.out.Symbols[s.Parent].Header.Start
 	}
 	s.Header.Start = s.Lines.Start
 	for s.Lines.Start > floor && x.classes[s.Lines.Start-2] == lineComment {
 		s.Lines.Start--
 	}
 	body, params := x.parts(i, d, nm)
-	x.fingerprint(d, i, s, start, t.nodes[outer].end, body)
-	if params >= 0 {
+	x.fingerprint(d, i, s, start, end, body)
+	switch {
+	case d.paramsOf != nil:
+		s.Params = squeeze(d.paramsOf(t, i))
+	case params >= 0:
 		s.Params = squeeze(t.content(params))
 	}
 	s.Header.End = s.Lines.End

@@ -23,6 +23,8 @@ type table struct {
 	comments, literals []string
 	// identifiers are leaves that use a name; types those of them that stand for a type.
 	identifiers, types []string
+	// wholes are identifiers with parts of their own, such as $name.
+	wholes []string
 	// members maps a member access to its fields: the object's and the property's.
 	members map[string][2]string
 	// calls maps a call to its fields: the callee's and the arguments'.
@@ -37,13 +39,15 @@ type table struct {
 	wrappers []string
 	// attached are siblings before a definition that belong to it (decorators, attributes).
 	attached []string
+	// attach says whether another sibling before a definition belongs to it; nil says no.
+	attach func(t *tree, n int32) bool
 	// indents says that a line's indentation has a meaning.
 	indents bool
 	// imports maps a node kind to what it brings in.
 	imports map[string]func(t *tree, n int32) []Import
 	// supers gives the names a class-like definition extends or implements.
 	supers func(t *tree, n int32) []string
-	// fix adjusts the errors that the grammar is known to report on valid text.
+	// harmless says which errors the grammar is known to report on valid text.
 	harmless func(t *tree, n int32) bool
 }
 
@@ -54,8 +58,10 @@ type def struct {
 	names func(t *tree, n int32) []name
 	// body and params name the fields; "" takes "body" and "parameters".
 	body, params string
-	// top limits the definition to places that no symbol encloses.
+	// top limits the definition to places that no symbol other than a module encloses.
 	top bool
+	// paramsOf gives the parameter list where no field holds it.
+	paramsOf func(t *tree, n int32) string
 	// header gives the text that makes the signature; nil takes all before the body.
 	header func(t *tree, n int32) string
 }
@@ -71,6 +77,10 @@ type name struct {
 	body, params int32
 	// at is the node whose lines the symbol takes; 0 is the defining node.
 	at int32
+	// through is a later sibling that ends what the symbol holds; 0 is the defining node.
+	through int32
+	// prefix is what the paths of members begin with instead of the text.
+	prefix string
 }
 
 // info is what is known of one symbol of a grammar.
@@ -83,7 +93,8 @@ type info struct {
 	label                        string
 	imports                      func(t *tree, n int32) []Import
 	named, comment, literal      bool
-	ident, typ                   bool
+	sign                         bool
+	ident, typ, whole            bool
 	statement, wrapper, attached bool
 }
 
@@ -116,6 +127,7 @@ func newGrammar(t table) *grammar {
 func (g *grammar) describe(kind string, named bool) info {
 	in := info{name: kind, bytes: []byte(kind), named: named}
 	if !named {
+		in.sign = kind != "" && !isWord(kind[0])
 		return in
 	}
 	if d, ok := g.defs[kind]; ok {
@@ -133,6 +145,7 @@ func (g *grammar) describe(kind string, named bool) info {
 	in.comment = slices.Contains(g.comments, kind)
 	in.literal = slices.Contains(g.literals, kind)
 	in.ident = slices.Contains(g.identifiers, kind)
+	in.whole = slices.Contains(g.wholes, kind)
 	in.typ = slices.Contains(g.types, kind)
 	in.statement = slices.Contains(g.statements, kind)
 	in.wrapper = slices.Contains(g.wrappers, kind)
@@ -144,6 +157,10 @@ func (g *grammar) describe(kind string, named bool) info {
 func tables() []table {
 	return []table{
 		goTable(), pythonTable(), javascriptTable(), typescriptTable(), tsxTable(),
+		javaTable(), kotlinTable(), scalaTable(), groovyTable(), cTable(), cppTable(), csharpTable(), rustTable(), swiftTable(),
+		rubyTable(), phpTable(), luaTable(), bashTable(), elixirTable(), ocamlTable(), elmTable(), sqlTable(), protobufTable(),
+		hclTable(), dockerfileTable(), cueTable(), htmlTable(), svelteTable(), cssTable(), yamlTable(), tomlTable(), markdownTable(),
+		jsonTable(),
 	}
 }
 

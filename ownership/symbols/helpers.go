@@ -73,3 +73,73 @@ func firstPart(dotted string) string {
 	before, _, _ := strings.Cut(dotted, ".")
 	return before
 }
+
+// childName names a definition by its first child of one of the kinds.
+func childName(kinds ...string) func(t *tree, n int32) []name {
+	return func(t *tree, n int32) []name {
+		if c := t.child(n, kinds...); c >= 0 {
+			return []name{{text: squeeze(t.content(c))}}
+		}
+		return nil
+	}
+}
+
+// fieldName names a definition by the last identifier in a field.
+func fieldName(field string) func(t *tree, n int32) []name {
+	return func(t *tree, n int32) []name {
+		if c := t.field(n, field); c >= 0 {
+			return []name{{text: squeeze(t.content(c))}}
+		}
+		return nil
+	}
+}
+
+// joinChildren gives the text of all children of a kind.
+func joinChildren(kinds ...string) func(t *tree, n int32) string {
+	return func(t *tree, n int32) string {
+		var parts []string
+		t.children(n, func(c int32) {
+			if t.is(c, kinds...) {
+				parts = append(parts, squeeze(t.content(c)))
+			}
+		})
+		return "(" + strings.Join(parts, ",") + ")"
+	}
+}
+
+// superFields lists the names in the given fields and child kinds of a class.
+func superFields(names ...string) func(t *tree, n int32) []string {
+	return func(t *tree, n int32) []string {
+		var list []string
+		for c := t.nodes[n].first; c >= 0; c = t.nodes[c].next {
+			for _, f := range names {
+				if t.inField(c, f) || t.is(c, f) {
+					list = append(list, identifiersBelow(t, c)...)
+					break
+				}
+			}
+		}
+		return list
+	}
+}
+
+// dottedImport reads an import whose text is a path of names: the last one is what the file calls it.
+func dottedImport(separators string) func(t *tree, n int32) []Import {
+	return func(t *tree, n int32) []Import {
+		names := identifiersBelow(t, n)
+		if len(names) == 0 {
+			return nil
+		}
+		module := strings.NewReplacer(separators, ".").Replace(strings.Join(names, "."))
+		return []Import{{Name: names[len(names)-1], Item: names[len(names)-1], Module: module}}
+	}
+}
+
+// pathImport reads an import of a file.
+func pathImport(t *tree, n int32) []Import {
+	path := t.field(n, "path")
+	if path < 0 {
+		path = firstNamed(t, n)
+	}
+	return []Import{{Module: strings.Trim(t.content(path), "\"'`<>")}}
+}

@@ -26,21 +26,15 @@ func (t *tree) tokens() []token {
 		covered = max(covered, n.end)
 		i = n.last
 		if !in.comment || isDirective(t.text[n.start:n.end]) {
-			list = append(list, token{n.start, n.end, hashBytes(t.text[n.start:n.end])})
+			list = t.gap(list, n.start, n.end)
 		}
 	}
 	return t.gap(list, covered, uint32(len(t.text)))
 }
 
-// gap adds as one token what stands between two leaves, unless it is only spacing.
+// gap adds a range of the text as one token, unless it is only spacing.
 func (t *tree) gap(list []token, start, end uint32) []token {
-	for start < end && isSpace(t.text[start]) {
-		start++
-	}
-	for end > start && isSpace(t.text[end-1]) {
-		end--
-	}
-	if start >= end {
+	if start, end = t.trim(start, end); start >= end {
 		return list
 	}
 	return append(list, token{start, end, hashBytes(t.text[start:end])})

@@ -32,7 +32,7 @@ type node struct {
 	sym                 uint16
 	field               uint8
 	missing             bool
-	plain               bool // a keyword or a sign: no children, no field of interest
+	plain               bool // a sign: no children, no field of interest
 }
 
 // tree is a syntax tree copied out of the parser's memory, so that tables walk it without crossing into C.
@@ -118,7 +118,7 @@ func (t *tree) add(n *sitter.Node, parent, prev int32) int32 {
 	at := int32(len(t.nodes))
 	flat := node{start: n.StartByte(), parent: parent, first: -1, next: -1, prev: prev, sym: uint16(n.Symbol())}
 	in := t.g.info(flat.sym)
-	if !in.named && bytes.HasPrefix(t.text[min(int(flat.start), len(t.text)):], in.bytes) {
+	if in.sign && bytes.HasPrefix(t.text[min(int(flat.start), len(t.text)):], in.bytes) {
 		flat.end, flat.plain = flat.start+uint32(len(in.name)), true
 	} else {
 		flat.end = n.EndByte()
@@ -164,19 +164,23 @@ func (t *tree) line(offset uint32) int {
 func (t *tree) span(n int32) Lines { return t.spanOf(t.nodes[n].start, t.nodes[n].end) }
 
 func (t *tree) spanOf(start, end uint32) Lines {
-	if int(start) < len(t.text) {
-		for start < end && (t.text[start] == '\n' || t.text[start] == '\r') {
-			start++
-		}
-	}
-	for end > start && (t.text[end-1] == '\n' || t.text[end-1] == '\r') {
-		end--
-	}
+	start, end = t.trim(start, end)
 	last := end
 	if end > start {
 		last = end - 1
 	}
 	return Lines{t.line(start), t.line(last)}
+}
+
+// trim leaves out spacing at both ends, which some grammars count in.
+func (t *tree) trim(start, end uint32) (uint32, uint32) {
+	for start < end && isSpace(t.text[start]) {
+		start++
+	}
+	for end > start && isSpace(t.text[end-1]) {
+		end--
+	}
+	return start, end
 }
 
 func (t *tree) kind(n int32) string { return t.g.info(t.nodes[n].sym).name }
@@ -198,7 +202,8 @@ func (t *tree) content(n int32) string {
 	if n < 0 {
 		return ""
 	}
-	return string(t.text[t.nodes[n].start:t.nodes[n].end])
+	start, end := t.trim(t.nodes[n].start, t.nodes[n].end)
+	return string(t.text[start:end])
 }
 
 // field gives the first child in the named field, or -1.

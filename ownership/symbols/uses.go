@@ -3,6 +3,7 @@ package symbols
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // mark notes the roles that a node gives to the names below it. It runs before those are reached.
@@ -38,15 +39,40 @@ func (x *extractor) spread(n int32, role UseKind) {
 	}
 }
 
+// member marks the name after the dot; without anything before the dot it is no member.
 func (x *extractor) member(i int32, fields *[2]string) {
-	property := x.t.field(i, fields[1])
-	if property < 0 {
+	object := x.t.field(i, fields[0])
+	if fields[0] == "" {
+		object = firstNamed(x.t, i)
+	}
+	property := x.property(i, fields)
+	if property < 0 || object < 0 || object == property {
 		return
 	}
 	x.roles[property] |= UseMember
-	if name := x.lastName(x.t.field(i, fields[0])); name >= 0 {
+	if name := x.lastName(object); name >= 0 {
 		x.quals[property] = name
 	}
+}
+
+// property gives the leaf that names the member: the last identifier of the field, or of the node.
+func (x *extractor) property(i int32, fields *[2]string) int32 {
+	n := i
+	if fields[1] != "" {
+		if n = x.t.field(i, fields[1]); n < 0 {
+			return -1
+		}
+	}
+	for k := x.t.nodes[n].last; k >= n; k-- {
+		in := x.t.g.info(x.t.nodes[k].sym)
+		if in.whole || in.ident && x.t.nodes[k].first < 0 {
+			if p := x.t.nodes[k].parent; p >= n && x.t.g.info(x.t.nodes[p].sym).whole {
+				continue
+			}
+			return k
+		}
+	}
+	return -1
 }
 
 // lastName gives the name that an expression ends in: b of a.b, -1 for what is no name.
@@ -57,10 +83,13 @@ func (x *extractor) lastName(n int32) int32 {
 	for i := x.t.nodes[n].last; i >= n; i-- {
 		in := x.t.g.info(x.t.nodes[i].sym)
 		if x.t.nodes[i].first < 0 && in.named {
-			if in.ident || x.t.is(i, "this", "self", "super") {
+			if in.ident || x.t.is(i, "this", "self", "super", "this_expression", "self_expression", "super_expression") {
 				return x.intern(x.t.content(i))
 			}
 			return -1
+		}
+		if in.whole {
+			return x.intern(strings.TrimPrefix(x.t.content(i), "$"))
 		}
 		if x.t.nodes[i].first < 0 && x.t.nodes[i].end > x.t.nodes[i].start {
 			if s := x.t.content(i); s == "this" || s == "self" || s == "super" {
@@ -79,20 +108,30 @@ func (x *extractor) call(i int32, fields *[2]string) {
 		callee = firstNamed(t, i)
 	}
 	args := int16(-1)
-	if list := t.field(i, fields[1]); list >= 0 {
+	list := t.field(i, fields[1])
+	if list < 0 {
+		list = t.child(i, "value_arguments", "arguments", "argument_list")
+	}
+	if list < 0 {
+		list = t.child(t.child(i, "call_suffix"), "value_arguments")
+	}
+	if list >= 0 {
 		args = x.count(list)
 	}
 	for callee >= 0 {
 		in := t.g.info(t.nodes[callee].sym)
-		if in.ident {
+		switch {
+		case in.ident || in.whole:
 			x.roles[callee] |= UseCall
 			x.args[callee] = args
 			return
-		}
-		if in.member == nil {
+		case in.member != nil:
+			callee = x.property(callee, in.member)
+		case t.is(callee, "generic_function", "command_name", "value_path", "value_expr", "generic_name", "qualified_name", "template_function", "scoped_type_identifier", "generic_type"):
+			callee = x.property(callee, &[2]string{})
+		default:
 			return
 		}
-		callee = t.field(callee, in.member[1])
 	}
 }
 
@@ -116,7 +155,8 @@ func (x *extractor) count(list int32) int16 {
 }
 
 func (x *extractor) use(i int32, in *info) {
-	u := Use{Name: x.intern(x.t.content(i)), Line: int32(x.t.line(x.t.nodes[i].start)), Symbol: -1, Kind: x.roles[i], Args: -1, Qualifier: -1}
+	start, _ := x.t.trim(x.t.nodes[i].start, x.t.nodes[i].end)
+	u := Use{Name: x.intern(x.t.content(i)), Line: int32(x.t.line(start)), Symbol: -1, Kind: x.roles[i], Args: -1, Qualifier: -1}
 	if len(x.stack) > 0 {
 		top := &x.stack[len(x.stack)-1]
 		u.Symbol = top.symbol
