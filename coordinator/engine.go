@@ -116,9 +116,10 @@ func (d *Decision) addEvidence(evidence []CheckEvidence) {
 
 // Plan decides a patch as far as it goes without running anything.
 func (e *Engine) Plan(ctx context.Context, target git.OID, s *Submission) (*Plan, error) {
+	objects := git.NewOverlay(e.repo)
 	p := &planner{
-		engine: e, submission: s, manifest: s.Manifest, target: target, objects: git.NewOverlay(e.repo),
-		out: &Plan{Decision: newRecord(s, target)},
+		engine: e, submission: s, manifest: s.Manifest, target: target, objects: objects,
+		out: &Plan{Decision: newRecord(s, target), Objects: objects},
 	}
 	err := p.run(ctx)
 	var refusal *Refusal
