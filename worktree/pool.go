@@ -207,14 +207,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.closed = true
 	close(p.done)
 	p.mu.Unlock()
-	var errs []error
-	for range cap(p.slots) {
-		select {
-		case p.slots <- struct{}{}:
-		case <-ctx.Done():
-			errs = append(errs, fmt.Errorf("wait for leases: %w", ctx.Err()))
-		}
-	}
+	errs := []error{p.awaitLeases(ctx)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, tree := range p.idle {
@@ -224,6 +217,22 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.idle = nil
 	errs = append(errs, p.home.remove())
 	return errors.Join(errs...)
+}
+
+func (p *Pool) awaitLeases(ctx context.Context) error {
+	for range cap(p.slots) {
+		select {
+		case p.slots <- struct{}{}:
+			continue
+		default:
+		}
+		select {
+		case p.slots <- struct{}{}:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for leases: %w", ctx.Err())
+		}
+	}
+	return nil
 }
 
 // within reports whether path is dir or below it; both absolute.
