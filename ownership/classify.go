@@ -66,6 +66,7 @@ func (c *comparison) structure() {
 		c.brokenImports(x[0], x[1])
 	}
 	c.duplicates()
+	c.coupled()
 }
 
 // comparison is one run of Classify.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"patchd/ownership/symbols"
 )
@@ -72,6 +73,8 @@ func collide(l symbols.Language, a, b *symbols.Symbol) bool {
 	switch a.Kind {
 	case symbols.KindImpl, symbols.KindRule, symbols.KindSection:
 		return false
+	case symbols.KindEntry:
+		return !strings.Contains(a.Path, "[]") // items of a list are no siblings
 	}
 	if l == "go" && (a.Name == "init" || a.Name == "_") {
 		return false

@@ -81,18 +81,21 @@ func (s *side) loose() (gone, fresh []ref) {
 			continue
 		}
 		for b, r := range c.toResult {
-			if r < 0 && c.base.symbol(b).Kind != symbols.KindImport {
+			if r < 0 && isCode(c.base.symbol(b).Kind) {
 				gone = append(gone, ref{f, b})
 			}
 		}
 		for r, b := range c.toBase {
-			if b < 0 && c.result.symbol(r).Kind != symbols.KindImport {
+			if b < 0 && isCode(c.result.symbol(r).Kind) {
 				fresh = append(fresh, ref{f, r})
 			}
 		}
 	}
 	return gone, fresh
 }
+
+// isCode leaves out imports and the entries and sections of data and text, which lines and their own keys tell.
+func isCode(k symbols.Kind) bool { return kindGroup(k) >= 1 && kindGroup(k) <= 3 }
 
 func (s *side) settle(b, r ref, used map[ref]bool) {
 	from, to := s.base(b), s.result(r)

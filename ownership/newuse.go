@@ -20,7 +20,11 @@ type newUse struct {
 // newUses lists, by name, the uses that a side adds: those on lines it adds, of names that these lines use more
 // often than the lines it removes from the same file.
 func (s *side) newUses() map[string][]newUse {
+	if s.uses != nil {
+		return s.uses
+	}
 	list := map[string][]newUse{}
+	s.uses = list
 	for f, c := range s.changes {
 		if s.degraded[f] || c.result == nil || c.result.outline == nil {
 			continue

@@ -43,6 +43,8 @@ type side struct {
 	edited map[ref]bool
 	// arrived marks result symbols that are a base symbol of another place or name.
 	arrived map[ref]ref
+	// uses are the new uses by name, once they were asked for.
+	uses map[string][]newUse
 }
 
 func newSide(name string, changes []*change, degraded []bool) *side {
@@ -92,9 +94,6 @@ func (s *side) keep(b, r ref, c *change) {
 	if c.movedInFile(from, to) {
 		fa.kind, fa.inFile = fateMoved, true
 	}
-	if c.result.version.Path != c.base.version.Path && fa.kind == fateKept {
-		fa.kind = fateKept // a renamed file is file_renamed, which lines tell
-	}
 	if fa.kind != fateKept || fa.signature {
 		s.fates[b] = fa
 	}
@@ -111,7 +110,7 @@ func signatureChanged(from, to *symbols.Symbol) bool {
 
 // movedInFile reports whether the line that names the symbol was removed at one place and added at another.
 func (c *change) movedInFile(from, to *symbols.Symbol) bool {
-	if from.Kind == symbols.KindImport {
+	if !isCode(from.Kind) {
 		return false
 	}
 	removed, added := -1, -1

@@ -15,7 +15,7 @@ func (x *extractor) mark(i int32, in *info) {
 			continue
 		}
 		for c := t.nodes[i].first; c >= 0; c = t.nodes[c].next {
-			if t.inField(c, f) {
+			if t.inField(c, f) && !t.is(c, "init_declarator") { // which has a target of its own
 				x.spread(c, UseWrite)
 			}
 		}
