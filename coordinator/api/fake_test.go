@@ -1,0 +1,126 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"patchd/coordinator"
+	"patchd/coordinator/api"
+	"patchd/coordinator/service"
+	"patchd/worktree/git"
+)
+
+// fake answers as the service would, so that the translation alone is tested here; the daemon's own behaviour is tested
+// with git and PostgreSQL where it is written.
+type fake struct {
+	api.Service // a method that a test does not expect panics
+
+	receipt    *service.Receipt
+	submitErr  error
+	submitted  []service.Submission
+	patch      *service.Patch
+	asked      []string // what Patch and Withdraw were called with
+	waitFor    chan struct{}
+	events     chan service.Event
+	eventsFrom int64
+	notReady   error
+	content    []byte
+	failure    error
+}
+
+func (f *fake) Submit(_ context.Context, s service.Submission) (*service.Receipt, error) {
+	f.submitted = append(f.submitted, s)
+	return f.receipt, f.submitErr
+}
+
+func (f *fake) Patch(_ context.Context, repo string, target git.Ref, key string) (*service.Patch, error) {
+	f.asked = append(f.asked, repo+" "+string(target)+" "+key)
+	return f.patch, f.failure
+}
+
+func (f *fake) Wait(ctx context.Context, _ string, _ git.Ref, _ coordinator.Identity) (*service.Patch, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-f.waitFor:
+		decided := *f.patch
+		decided.State = service.StateDecided
+		return &decided, nil
+	}
+}
+
+func (f *fake) Withdraw(_ context.Context, c service.Credential, repo string, target git.Ref, key, why string) (*service.Patch, error) {
+	f.asked = append(f.asked, repo+" "+string(target)+" "+key+" "+why+" "+c.Name)
+	return f.patch, f.failure
+}
+
+func (f *fake) Targets(context.Context) ([]service.Target, error) { return nil, f.failure }
+
+func (f *fake) Log(_ context.Context, _ string, _ git.Ref, from int64, limit int) ([]service.Entry, error) {
+	var out []service.Entry
+	for seq := from; seq <= 5 && len(out) < limit; seq++ {
+		out = append(out, service.Entry{Seq: seq, Kind: "admitted"})
+	}
+	return out, nil
+}
+
+func (f *fake) Content(context.Context, coordinator.Digest) ([]byte, error) { return f.content, nil }
+
+func (f *fake) Events(_ context.Context, _ string, _ git.Ref, after int64) (<-chan service.Event, error) {
+	f.eventsFrom = after
+	return f.events, f.failure
+}
+
+// Authenticate knows tokens of the form "scopes:read,submit".
+func (f *fake) Authenticate(_ context.Context, token string) (service.Credential, error) {
+	list, ok := strings.CutPrefix(token, "scopes:")
+	if !ok {
+		return service.Credential{}, &service.Error{Code: service.ErrUnauthorized, Message: "the token is not known"}
+	}
+	c := service.Credential{ID: "1", Name: "tester"}
+	for s := range strings.SplitSeq(list, ",") {
+		c.Scopes = append(c.Scopes, service.Scope(s))
+	}
+	slices.Sort(c.Scopes)
+	return c, nil
+}
+
+func (f *fake) Ready(context.Context) error { return f.notReady }
+
+// serve starts the face over a fake on a loopback port.
+func serve(t *testing.T, f *fake) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(api.New(api.Options{
+		Service: f, Logger: slog.New(slog.DiscardHandler), Clock: time.Now, Version: "test", Hosts: []string{"patchd.example"}, MaxStreams: 1,
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// ask sends a request with a token of every right; mutate may change it.
+func ask(t *testing.T, server *httptest.Server, method, path, body string, mutate func(*http.Request)) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer scopes:admin")
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if mutate != nil {
+		mutate(req)
+	}
+	res, err := server.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
