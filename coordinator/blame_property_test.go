@@ -42,6 +42,29 @@ func TestBlameBudgetFinishesExactlyTheSearchesWhosePricesFit(t *testing.T) {
 	})
 }
 
+func TestBlamePriceIsThatOfTheExtremesAndNoLessThanTheRuns(t *testing.T) {
+	rapidly(t, func(t *rapid.T) {
+		m := drawMonotone(t, 7)
+		n := names(m.n)
+		b, err := NewBlame(m.input(n, noBudget))
+		require.NoError(t, err)
+		answers := b.collect(m.run(t, n, noBudget).answers)
+		for _, c := range b.commands {
+			tr := newTrace(b, c, answers[c.line])
+			tr.run()
+			asked := 0
+			for _, st := range tr.steps {
+				asked += st.size
+				require.LessOrEqual(t, asked, st.bound, "a bound covers what was asked")
+				require.LessOrEqual(t, st.bound, tr.price(), "and is never above the price")
+			}
+			if tr.end == traceFinished {
+				require.Equal(t, m.price(m.commands[commandIndex(t, c.line)]), tr.price())
+			}
+		}
+	})
+}
+
 func TestBlameDoesNotDependOnNames(t *testing.T) {
 	rapidly(t, func(t *rapid.T) {
 		m := drawMonotone(t, 8)

@@ -39,7 +39,7 @@ func (t *trace) shortestFailing(base memberSet, order []int, hint int) (at int, 
 	passing, failing := 0, len(order)
 	for failing-passing > 1 {
 		mid := (passing + failing) / 2
-		if 0 < hint && hint < mid {
+		if passing < hint && hint < mid {
 			mid, hint = hint, 0
 		}
 		prefix := newMemberSet(len(t.lattice.ids))

@@ -56,9 +56,10 @@ type Plan struct {
 
 // MergedContent is the text of one file of a mechanical merge.
 type MergedContent struct {
-	Path       string `json:"path"`
-	Content    []byte `json:"content"`
-	HasMarkers bool   `json:"has_markers"`
+	Path       string  `json:"path"`
+	Blob       git.OID `json:"blob"`
+	Content    []byte  `json:"content"`
+	HasMarkers bool    `json:"has_markers"`
 }
 
 // Due reports whether the checks stage is reached.

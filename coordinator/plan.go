@@ -136,6 +136,23 @@ func (p *planner) precondition(ctx context.Context) error {
 			Hint: "rebase the patch onto a commit of the target's history and submit it again",
 		}
 	}
+	return p.dependencies(ctx)
+}
+
+// dependencies: each has landed, so that the target alone holds what the patch builds on.
+func (p *planner) dependencies(ctx context.Context) error {
+	for i, dep := range sortedSet(p.manifest.DependsOn) {
+		trailers, err := p.engine.cache.trailers(ctx, p.engine.repo, p.manifest.BaseCommit, p.target)
+		if err != nil {
+			return fmt.Errorf("read trailers since the base: %w", err)
+		}
+		if !slices.Contains(trailers.identities, Identity(dep)) {
+			return &Refusal{
+				Code: CodeDependencyUnknown, Field: fmt.Sprintf("/depends_on/%d", i), Value: dep, Message: fmt.Sprintf("dependency %q is neither pending nor landed since the base", dep),
+				Hint: "submit it first, or name its identity",
+			}
+		}
+	}
 	return nil
 }
 
@@ -247,6 +264,7 @@ func refusalOf(err error) error {
 // refuse closes the record with an answer.
 func (p *planner) refuse(r *Refusal) {
 	d := &p.out.Decision
+	d.Operational = nil // what was noted on the way explains reasons that no longer count
 	switch r.Outcome() {
 	case OutcomeRejected:
 		d.Outcome, d.Rejection = OutcomeRejected, &Refusal{Code: r.Code, Path: r.Path, Line: r.Line}

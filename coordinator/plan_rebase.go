@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"patchd/ownership"
@@ -57,8 +58,7 @@ func (p *planner) applicability(ctx context.Context) error {
 		}
 	}
 	if len(reasons) > 0 {
-		p.conflict(reasons, rebased)
-		return nil
+		return p.conflict(ctx, reasons, rebased)
 	}
 	return p.candidate(ctx, rebased)
 }
@@ -234,20 +234,48 @@ func (p *planner) resultPolicy(ctx context.Context, tree git.OID) error {
 }
 
 // conflict closes the record with reasons and the mechanical merge of the paths that they are about.
-func (p *planner) conflict(reasons []Reason, r *worktree.Result) {
+func (p *planner) conflict(ctx context.Context, reasons []Reason, r *worktree.Result) error {
 	d := &p.out.Decision
-	var merge *Merge
-	if len(r.Files) > 0 {
-		merge = &Merge{}
-		for _, f := range r.Files {
-			merge.HasMarkers = merge.HasMarkers || f.HasMarkers
-			merge.Files = append(merge.Files, MergeFile{Path: f.Path, Blob: f.Blob, HasMarkers: f.HasMarkers})
-			p.out.Merge = append(p.out.Merge, MergedContent{Path: f.Path, Content: f.Content, HasMarkers: f.HasMarkers})
+	files := map[string]MergedContent{}
+	for _, f := range r.Files {
+		files[f.Path] = MergedContent{Path: f.Path, Blob: f.Blob, Content: f.Content, HasMarkers: f.HasMarkers}
+	}
+	for _, x := range reasons {
+		if err := p.addMerged(ctx, files, x, r.Tree); err != nil {
+			return err
 		}
+	}
+	var merge *Merge
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if merge == nil {
+			merge = &Merge{}
+		}
+		f := files[path]
+		merge.HasMarkers = merge.HasMarkers || f.HasMarkers
+		merge.Files = append(merge.Files, MergeFile{Path: f.Path, Blob: f.Blob, HasMarkers: f.HasMarkers})
+		p.out.Merge = append(p.out.Merge, f)
 	}
 	d.Conflict = newConflict(reasons, merge)
 	d.Outcome = OutcomeConflict
 	d.Validity.ProtocolValid, d.Validity.PatchValid = ptr(true), ptr(d.Conflict.Class == ClassBehavioral)
+	return nil
+}
+
+// addMerged adds the merged file that a structural reason is about: its lines merge, so it stands in the rebased tree.
+func (p *planner) addMerged(ctx context.Context, files map[string]MergedContent, x Reason, tree git.OID) error {
+	if _, known := files[x.Path]; known || x.Class != ClassStructural || tree == "" || x.Path == "" {
+		return nil
+	}
+	entry, err := git.Lookup(ctx, p.objects, tree, x.Path)
+	if err != nil || !entry.Mode.IsFile() {
+		return err
+	}
+	content, err := p.objects.ReadBlob(ctx, entry.OID)
+	if err != nil {
+		return fmt.Errorf("read merged %q: %w", x.Path, err)
+	}
+	files[x.Path] = MergedContent{Path: x.Path, Blob: entry.OID, Content: content}
+	return nil
 }
 
 // candidate closes the record with the commit that the patch becomes.

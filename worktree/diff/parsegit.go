@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -27,7 +28,7 @@ func (p *parser) gitSection(f *File) error {
 	for {
 		known, err := p.extended(f, &h)
 		if err != nil {
-			return err
+			return namedAfter(err, names)
 		}
 		if !known {
 			break
@@ -44,6 +45,16 @@ func (p *parser) gitSection(f *File) error {
 		return err
 	}
 	return p.body(f, &h)
+}
+
+// namedAfter gives a refusal the path that the header line names twice alike, where nothing named one before.
+func namedAfter(err error, names string) error {
+	var bad *Error
+	half := len(names) / 2
+	if errors.As(err, &bad) && bad.Path == "" && len(names)%2 == 1 && half > 2 && names[half] == ' ' && names[2:half] == names[half+3:] {
+		bad.Path = names[2:half]
+	}
+	return err
 }
 
 // extended reads one extended header, or reports that the current line is none.
