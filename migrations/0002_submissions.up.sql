@@ -27,7 +27,7 @@ CREATE TABLE patchd.attempts (
   patch_valid       boolean,
   checks_valid      boolean,
   semantic          text NOT NULL DEFAULT 'not_evaluated',
-  diagnostics       jsonb,
+  diagnostics       json,
   created_at        timestamptz NOT NULL
 );
 CREATE INDEX attempts_by_target ON patchd.attempts (target_id, id DESC);
@@ -44,7 +44,7 @@ CREATE TABLE patchd.attempt_outcomes (
   protocol_valid boolean,
   patch_valid    boolean,
   checks_valid   boolean,
-  diagnostics    jsonb,
+  diagnostics    json,
   created_at     timestamptz NOT NULL
 );
 CREATE INDEX attempt_outcomes_latest ON patchd.attempt_outcomes (attempt_id, id DESC);

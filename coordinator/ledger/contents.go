@@ -2,20 +2,39 @@ package ledger
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // PutContent stores data under its SHA-256, for good; storing the same bytes again does nothing.
 func (tx *Tx) PutContent(ctx context.Context, data []byte) (Digest, error) {
-	digest := SHA256(data)
-	if data == nil {
-		data = []byte{}
+	digests, err := tx.PutContents(ctx, data)
+	if err != nil {
+		return "", err
 	}
-	_, err := tx.db.Exec(ctx,
-		`INSERT INTO contents (sha256, bytes, created_at) VALUES ($1, $2, $3) ON CONFLICT (sha256) DO NOTHING`,
-		digest, data, tx.now())
-	return digest, wrap("store content", err)
+	return digests[0], nil
+}
+
+// PutContents is PutContent for several, in one round trip; it gives their digests in the same order.
+func (tx *Tx) PutContents(ctx context.Context, list ...[]byte) ([]Digest, error) {
+	now := tx.now()
+	digests := make([]Digest, len(list))
+	stored := make(map[Digest][]byte, len(list))
+	for i, data := range list {
+		digests[i] = SHA256(data)
+		stored[digests[i]] = append([]byte{}, data...) // never nil, which would be NULL
+	}
+	var batch pgx.Batch
+	for _, digest := range slices.Sorted(maps.Keys(stored)) { // one order for all, so that no two transactions deadlock
+		batch.Queue(`INSERT INTO contents (sha256, bytes, created_at) VALUES ($1, $2, $3) ON CONFLICT (sha256) DO NOTHING`,
+			digest, stored[digest], now)
+	}
+	if len(stored) == 0 {
+		return digests, nil
+	}
+	return digests, wrap("store contents", tx.db.SendBatch(ctx, &batch).Close())
 }
 
 // Content gives the bytes with this digest.

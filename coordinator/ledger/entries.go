@@ -15,29 +15,55 @@ const KindTargetMoved Kind = "target_moved"
 // as expected the answer is a *StaleError and nothing is written. t is brought up to date. Listeners are told on
 // commit.
 func (tx *Tx) Append(ctx context.Context, t *Target, expect Expect, e Entry) (EntryRef, error) {
-	if t.locker != tx {
-		return EntryRef{}, ErrNotLocked
-	}
-	if err := expect.check(*t); err != nil {
+	refs, err := tx.AppendAll(ctx, t, expect, e)
+	if err != nil {
 		return EntryRef{}, err
 	}
-	next, err := tx.nextEntry(*t, e)
-	if err != nil {
-		return EntryRef{}, fmt.Errorf("append %s entry: %w", e.Kind, err)
+	return refs[0], nil
+}
+
+// AppendAll is Append for several entries, in their order and in one round trip.
+func (tx *Tx) AppendAll(ctx context.Context, t *Target, expect Expect, entries ...Entry) ([]EntryRef, error) {
+	if t.locker != tx {
+		return nil, ErrNotLocked
+	}
+	if err := expect.check(*t); err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, nil
 	}
 	after := *t
-	after.Version, after.HeadHash = next.Seq, next.Hash
-	if e.Inputs {
-		after.Inputs = next.Seq
+	refs := make([]EntryRef, 0, len(entries))
+	var batch pgx.Batch
+	for _, e := range entries {
+		next, err := tx.nextEntry(after, e)
+		if err != nil {
+			return nil, fmt.Errorf("append %s entry: %w", e.Kind, err)
+		}
+		after = following(after, e, next.EntryRef)
+		queueEntry(&batch, next)
+		refs = append(refs, next.EntryRef)
 	}
-	if e.Commit != "" {
-		after.Commit = e.Commit
-	}
-	if err := tx.writeEntry(ctx, next, after); err != nil {
-		return EntryRef{}, wrap(fmt.Sprintf("append %s entry", e.Kind), err)
+	batch.Queue(`UPDATE targets SET version = $2, head_hash = $3, inputs_version = $4, commit_id = nullif($5, '') WHERE id = $1`,
+		after.ID, after.Version, after.HeadHash, after.Inputs, after.Commit)
+	if err := tx.db.SendBatch(ctx, &batch).Close(); err != nil {
+		return nil, wrap("append entries", err)
 	}
 	*t = after
-	return next.EntryRef, nil
+	return refs, nil
+}
+
+// following is the target as it is after an entry.
+func following(t Target, e Entry, at EntryRef) Target {
+	t.Version, t.HeadHash = at.Seq, at.Hash
+	if e.Inputs {
+		t.Inputs = at.Seq
+	}
+	if e.Commit != "" {
+		t.Commit = e.Commit
+	}
+	return t
 }
 
 func (x Expect) check(t Target) error {
@@ -72,17 +98,13 @@ func (tx *Tx) nextEntry(t Target, e Entry) (RecordedEntry, error) {
 	return next, err
 }
 
-// writeEntry sends the entry, the target's new head and the notification in one round trip.
-func (tx *Tx) writeEntry(ctx context.Context, e RecordedEntry, t Target) error {
-	var batch pgx.Batch
+// queueEntry adds an entry and its notification to a batch.
+func queueEntry(batch *pgx.Batch, e RecordedEntry) {
 	batch.Queue(`INSERT INTO ledger_entries (target_id, seq, kind, prev_hash, hash, payload, payload_sha256,
 		operational, operational_sha256, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 		e.Target, e.Seq, e.Kind, e.PrevHash, e.Hash, e.Payload, e.PayloadSHA256,
 		e.Operational, e.OperationalSHA256, e.CreatedAt)
-	batch.Queue(`UPDATE targets SET version = $2, head_hash = $3, inputs_version = $4, commit_id = nullif($5, '') WHERE id = $1`,
-		t.ID, t.Version, t.HeadHash, t.Inputs, t.Commit)
 	batch.Queue(`SELECT pg_notify($1, $2)`, channel, notification(e))
-	return tx.db.SendBatch(ctx, &batch).Close()
 }
 
 const entryColumns = `target_id, seq, hash, kind, prev_hash, payload, payload_sha256, operational, operational_sha256, created_at`
@@ -113,6 +135,13 @@ func (q Queries) EntriesOfKinds(ctx context.Context, target TargetID, kinds []Ki
 func (q Queries) EntryAt(ctx context.Context, target TargetID, seq Seq) (RecordedEntry, error) {
 	return one(ctx, q.db, "entry", fmt.Sprintf("%d/%d", target, seq), scanEntry,
 		`SELECT `+entryColumns+` FROM ledger_entries WHERE target_id = $1 AND seq = $2`, target, seq)
+}
+
+// EntryByHash finds the entry with this hash in the target's chain: the anchored one is there unless the chain's
+// tail was cut.
+func (q Queries) EntryByHash(ctx context.Context, target TargetID, hash Digest) (RecordedEntry, bool, error) {
+	return maybe(ctx, q.db, "entry", scanEntry,
+		`SELECT `+entryColumns+` FROM ledger_entries WHERE target_id = $1 AND hash = $2`, target, hash)
 }
 
 // MoveTarget records that the target now is at commit: an entry of kind KindTargetMoved (or e.Kind when given),

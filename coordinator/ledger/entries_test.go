@@ -105,6 +105,35 @@ func TestAppendRefusesAPayloadThatIsNotJSON(t *testing.T) {
 	require.ErrorContains(t, err, "not JSON")
 }
 
+func TestSeveralEntriesAppendedAtOnceAreOneChain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var refs []ledger.EntryRef
+	require.NoError(t, w.locked(t.Context(), func(ctx context.Context, tx *ledger.Tx, target *ledger.Target) (err error) {
+		refs, err = tx.AppendAll(ctx, target, ledger.At(*target),
+			ledger.Entry{Kind: "decided", Payload: []byte(`{"n":1}`)},
+			ledger.Entry{Kind: "landed", Payload: []byte(`{"n":2}`), Inputs: true, Commit: oid(5)},
+			ledger.Entry{Kind: "decided", Payload: []byte(`{"n":3}`)})
+		return err
+	}))
+	require.Len(t, refs, 3)
+	target, err := w.Target(t.Context(), w.target)
+	require.NoError(t, err)
+	require.Equal(t, refs[2].Hash, target.HeadHash)
+	require.Equal(t, refs[1].Seq, target.Inputs)
+	require.Equal(t, oid(5), target.Commit)
+	report, err := w.VerifyChain(t.Context(), w.target, ledger.Anchor{Hash: refs[1].Hash})
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	found, ok, err := w.EntryByHash(t.Context(), w.target, refs[1].Hash)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, refs[1].Seq, found.Seq)
+	_, ok, err = w.EntryByHash(t.Context(), w.target, ledger.ZeroHash)
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
 func TestConcurrentAppendsKeepOneChain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

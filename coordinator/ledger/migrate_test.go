@@ -103,6 +103,9 @@ func plainRole(t *testing.T, dsn string) string {
 		_, err = conn.Exec(context.WithoutCancel(t.Context()), `DROP OWNED BY `+role+` CASCADE; DROP ROLE `+role)
 		require.NoError(t, err)
 	})
+	if !strings.Contains(dsn, "://") {
+		return dsn + " password=x user=" + role
+	}
 	u, err := url.Parse(dsn)
 	require.NoError(t, err)
 	query := u.Query()

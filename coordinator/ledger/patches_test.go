@@ -199,10 +199,13 @@ func TestAnAttemptShowsItsLatestOutcome(t *testing.T) {
 	require.NoError(t, w.InTx(t.Context(), func(ctx context.Context, tx *ledger.Tx) error {
 		if err := tx.RecordOutcomes(ctx, w.target, identity(1), 1, ledger.Result{
 			Stage: "checks", Code: "check_failed", Outcome: "conflict", ProtocolValid: &yes, PatchValid: &yes, ChecksValid: &no,
-			Diagnostics: []byte(`{"a":1}`),
+			Diagnostics: []byte(`{"path":"a\u0000b"}`),
 		}); err != nil {
 			return err
 		}
+		failed, err := tx.Attempt(ctx, attempts[0].ID)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"path":"a\u0000b"}`, string(failed.Diagnostics))
 		return tx.RecordOutcome(ctx, attempts[0].ID, 2, ledger.Result{Stage: "accepted", Outcome: "candidate", ProtocolValid: &yes})
 	}))
 	got, err := w.Attempt(t.Context(), attempts[0].ID)

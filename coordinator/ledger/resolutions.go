@@ -30,7 +30,7 @@ func (tx *Tx) RecordResolution(ctx context.Context, t *Target, r Resolution) err
 	_, err := tx.db.Exec(ctx,
 		`INSERT INTO resolutions (id, target_id, seq, identity, action, binding, binding_sha256, details, credential, why, created_at)
 		 VALUES ($1::text::uuid, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		r.ID, t.ID, r.Seq, r.Identity, r.Action, r.Binding, SHA256(r.Binding), r.Details, r.Credential, r.Why, tx.now())
+		r.ID, t.ID, r.Seq, r.Identity, r.Action, r.Binding, SHA256(r.Binding), r.Details, r.Credential, storable(r.Why), tx.now())
 	return wrap("record resolution", err)
 }
 

@@ -37,7 +37,7 @@ func (tx *Tx) RecordSubmission(ctx context.Context, seq Seq, s Submission, depen
 		   credential, agent, on_conflict, client_request_id, received_at)
 		 VALUES ($1::text::uuid, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, ''), $11, nullif($12, ''), $13)`,
 		s.ID, s.Target, s.Attempt, s.Identity, s.PatchID, s.Base, s.Manifest, s.Diff,
-		s.Credential, s.Agent, s.OnConflict, s.ClientRequestID, now)
+		s.Credential, storable(s.Agent), s.OnConflict, storable(s.ClientRequestID), now)
 	batch.Queue(`INSERT INTO patches (target_id, identity, patch_id, base_commit, diff_sha256, manifest, admitted_seq, standing,
 		   depends_on, supersedes, updated_at)
 		 VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9, $10)
@@ -87,7 +87,7 @@ type Withdrawal struct {
 func (tx *Tx) Withdraw(ctx context.Context, seq Seq, w Withdrawal) (int, error) {
 	tag, err := tx.db.Exec(ctx,
 		`INSERT INTO withdrawals (submission_id, seq, credential, why, created_at) VALUES ($1::text::uuid, $2, $3, $4, $5)
-		 ON CONFLICT (submission_id) DO NOTHING`, w.Submission, seq, w.Credential, w.Why, tx.now())
+		 ON CONFLICT (submission_id) DO NOTHING`, w.Submission, seq, w.Credential, storable(w.Why), tx.now())
 	if err != nil {
 		return 0, wrap("withdraw submission", err)
 	}

@@ -318,3 +318,20 @@ func TestWhatAKilledTestLeftIsDeletedByTheNext(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{used, fresh}, names, "one in use, and one just made, are kept")
 }
+
+func TestEraseDeletesAStoppedServerAndNoOther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := pgserver.Start(t.Context(), pgserver.Options{DataDir: dir, Unsafe: true})
+	require.NoError(t, err)
+	var locked *pgserver.LockedError
+	require.ErrorAs(t, pgserver.Erase(dir), &locked)
+	require.NoError(t, s.Stop(t.Context()))
+	require.NoError(t, pgserver.Erase(dir))
+	_, err = os.Stat(s.Dirs()[1])
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	says := runAndKillDaemon(t, pgserver.Options{DataDir: dir, Unsafe: true})
+	require.ErrorContains(t, pgserver.Erase(dir), strconv.Itoa(says.PID))
+	start(t, pgserver.Options{DataDir: dir, Unsafe: true})
+}

@@ -29,6 +29,29 @@ func (s *Server) stop(ctx context.Context, files bool) error {
 	return nil
 }
 
+// Erase deletes the server of a data directory that no daemon uses, wherever its files are: a *LockedError or a
+// server that still runs keeps them. What else is in the data directory stays.
+func Erase(dataDir string) error {
+	who, err := serverAccount()
+	if err != nil {
+		return fmt.Errorf("erase private PostgreSQL: %w", err)
+	}
+	lock, err := lockDir(dataDir, who)
+	if err != nil {
+		return fmt.Errorf("erase private PostgreSQL: %w", err)
+	}
+	defer lock.release()
+	at, err := settle(lock.dir, who)
+	if err != nil {
+		return fmt.Errorf("erase private PostgreSQL: %w", err)
+	}
+	if file, err := readPIDFile(at.cluster()); err == nil && alive(file.pid) && isServer(file.pid) {
+		return fmt.Errorf("erase private PostgreSQL: process %d still runs on it", file.pid)
+	}
+	at.remove()
+	return nil
+}
+
 // Restart shuts the server down (fast) and starts it again on the same socket; when it has died already it is
 // only started.
 func (s *Server) Restart(ctx context.Context) error {
