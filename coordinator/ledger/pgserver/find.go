@@ -127,3 +127,23 @@ func versionIn(path string) int {
 	}
 	return version
 }
+
+// Find gives the directory and major version of the programs that Start would use for a new cluster, without
+// fetching or starting any: a *NotFoundError when none are installed.
+func Find(ctx context.Context, opt Options) (dir string, major int, err error) {
+	who, err := serverAccount()
+	if err != nil {
+		return "", 0, err
+	}
+	s := &Server{opt: opt.withDefaults(), account: who}
+	dirs := candidates()
+	if opt.Binaries != "" {
+		dirs = []string{opt.Binaries}
+	}
+	for _, dir := range dirs {
+		if found, ok := s.probe(ctx, dir, 0); ok {
+			return found.dir, found.major, nil
+		}
+	}
+	return "", 0, &NotFoundError{}
+}

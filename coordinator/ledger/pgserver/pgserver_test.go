@@ -299,6 +299,12 @@ func TestMissingProgramsAreOneClearLine(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 	require.NotContains(t, err.Error(), "\n")
 	require.Contains(t, err.Error(), `install the package "postgresql"`)
+	_, _, err = pgserver.Find(t.Context(), pgserver.Options{Binaries: t.TempDir()})
+	require.ErrorAs(t, err, &missing)
+	dir, major, err := pgserver.Find(t.Context(), pgserver.Options{})
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(dir, "postgres"))
+	require.GreaterOrEqual(t, major, 13)
 }
 
 func TestWhatAKilledTestLeftIsDeletedByTheNext(t *testing.T) {
