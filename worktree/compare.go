@@ -177,16 +177,20 @@ func (s *Side) raw() map[string]git.Entry {
 }
 
 // isAlike reports whether the other side leaves the file as f does. A deletion that is the other side's rename
-// is alike only when f's side has the renamed file too.
+// is alike only when f's side has the renamed file too, and a rename only when the other side has no other name
+// for the file.
 func isAlike(f *FileChange, other *Side, own, theirs map[string]git.Entry) bool {
 	if !holds(f, theirs) {
 		return false
 	}
-	if f.Dst != "" {
-		return true
-	}
 	g, ok := other.bySrc(f.Src)
-	return ok && (g.Dst == "" || holds(g, own))
+	switch {
+	case f.Dst == "":
+		return ok && (g.Dst == "" || holds(g, own))
+	case f.IsRename():
+		return ok && (!g.IsRename() || g.Dst == f.Dst)
+	}
+	return true
 }
 
 // holds reports whether the raw result has what f leaves.
@@ -205,6 +209,9 @@ func holds(f *FileChange, raw map[string]git.Entry) bool {
 
 // bySrc gives the change of a base path.
 func (s *Side) bySrc(path string) (*FileChange, bool) {
+	if path == "" {
+		return nil, false
+	}
 	for i := range s.Files {
 		if s.Files[i].Src == path {
 			return &s.Files[i], true

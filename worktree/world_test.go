@@ -130,3 +130,6 @@ func codes(reasons []Reason) []string {
 	}
 	return out
 }
+
+// applied gives a text change's result.
+func applied(f *FileChange) string { return string(diff.Join(diff.Apply(f.Base, f.Edits))) }

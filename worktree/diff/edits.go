@@ -1,5 +1,7 @@
 package diff
 
+import "slices"
+
 // Edits is the pinned line diff: the edits that turn base into result, sorted, with at least one unchanged base
 // line between any two. It is deterministic and follows git's --histogram (see histogram.go), with slides at
 // their canonical position (see compact.go). Its work is bounded for every input; where the bound is reached
@@ -13,34 +15,53 @@ func Edits(base, result [][]byte) []Edit {
 	d.run()
 	m := align(a, b, d.changedA, d.changedB)
 	m.compact()
-	return m.edits(result)
+	return lower(base, m.edits(result))
 }
 
-// Canonical moves the slides of edits (sorted, not overlapping) to the position that Edits would give them,
-// joins edits that abut and drops those that change nothing.
+// Canonical gives edits (sorted, not overlapping) in the form that Edits gives: edits that abut are joined, those
+// that change nothing dropped, insertions and deletions moved down as far as they slide. Edits that replace stay
+// where they are, and so does what they replace: an alignment that is known is not given up for another one.
 func Canonical(base [][]byte, edits []Edit) []Edit {
-	if len(edits) == 0 {
-		return nil
-	}
-	result := Apply(base, edits)
-	changedA, changedB := make([]bool, len(base)), make([]bool, len(result))
-	shift := 0
+	var joined []Edit
 	for _, e := range edits {
 		if EqualLines(base[e.Start:e.End], e.New) {
 			continue
 		}
-		for i := e.Start; i < e.End; i++ {
-			changedA[i] = true
+		if n := len(joined) - 1; n >= 0 && joined[n].End == e.Start {
+			joined[n] = Edit{Start: joined[n].Start, End: e.End, New: slices.Concat(joined[n].New, e.New)}
+			continue
 		}
-		for i := range e.New {
-			changedB[e.Start+shift+i] = true
-		}
-		shift += len(e.New) - (e.End - e.Start)
+		joined = append(joined, e)
 	}
-	a, b, _ := intern(base, result)
-	m := align(a, b, changedA, changedB)
-	m.compact()
-	return m.edits(result)
+	return lower(base, joined)
+}
+
+// lower moves insertions and deletions down as far as they slide while a line stays between them and the next
+// edit. The edits stand apart already; they are changed in place.
+func lower(base [][]byte, edits []Edit) []Edit {
+	limit := len(base)
+	for i := len(edits) - 1; i >= 0; i-- {
+		e := edits[i]
+		n := 0
+		switch {
+		case e.IsInsertion():
+			k := len(e.New)
+			for e.End+n < limit && string(base[e.End+n]) == string(e.New[n%k]) {
+				n++
+			}
+			if n%k > 0 {
+				e.New = slices.Concat(e.New[n%k:], e.New[:n%k])
+			}
+		case e.IsDeletion():
+			for e.End+n < limit && string(base[e.End+n]) == string(base[e.Start+n]) {
+				n++
+			}
+		}
+		e.Start, e.End = e.Start+n, e.End+n
+		edits[i] = e
+		limit = e.Start - 1
+	}
+	return edits
 }
 
 // slideSteps bounds how far one insertion or deletion is followed; past it the reach is the whole file.

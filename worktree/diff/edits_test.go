@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -59,6 +57,16 @@ func requireSound(t require.TestingT, base, result [][]byte, edits []Edit) {
 		}
 	}
 	require.True(t, EqualLines(result, Apply(base, edits)))
+}
+
+func TestCanonicalKeepsWhatReplaces(t *testing.T) {
+	t.Parallel()
+	base := lines("y\nx\nx\n")
+	edits := []Edit{{0, 1, lines("x\n")}, {3, 3, lines("x\n}\n")}}
+	require.Equal(t, edits, Canonical(base, edits), "the replaced line stays replaced although another alignment exists")
+	require.Equal(t, []Edit{{3, 3, lines("x\n")}}, Canonical(base, []Edit{{1, 1, lines("x\n")}}))
+	require.Equal(t, []Edit{{0, 2, lines("a\nb\n")}}, Canonical(base, []Edit{{0, 1, lines("a\n")}, {1, 2, lines("b\n")}}), "abutting edits are one")
+	require.Empty(t, Canonical(base, []Edit{{0, 1, lines("y\n")}}))
 }
 
 func TestFallbackGivesSoundEdits(t *testing.T) {
@@ -185,28 +193,40 @@ func TestComposeOfDistinctLinesEqualsTheDirectDiff(t *testing.T) {
 	})
 }
 
-var hunkHeader = regexp.MustCompile(`(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@`)
-
-// gitSpans gives the base ranges of git's own hunks.
+// gitSpans gives the base ranges that git's own diff changes. With context git does not cut the common tail off
+// first, which would change what it counts.
 func gitSpans(t *testing.T, dir string, base, result []byte) []Span {
 	t.Helper()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	require.NoError(t, os.WriteFile(a, base, 0o600))
 	require.NoError(t, os.WriteFile(b, result, 0o600))
-	cmd := exec.CommandContext(t.Context(), "git", "diff", "--no-index", "--histogram", "-U0", "--no-indent-heuristic", "--no-color", "--no-ext-diff", "-a", a, b)
+	cmd := exec.CommandContext(t.Context(), "git", "diff", "--no-index", "--histogram", "-U1", "--no-indent-heuristic", "--no-color", "--no-ext-diff", "-a", "a", "b")
+	cmd.Dir = dir
 	cmd.Env = []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "PATH=" + os.Getenv("PATH")} //nolint:forbidigo // the test finds git
 	out, _ := cmd.Output()
+	at := bytes.Index(out, []byte("--- a/"))
+	if at < 0 {
+		return nil
+	}
+	p, err := Parse(bytes.Replace(out[at:], []byte("+++ b/b"), []byte("+++ b/a"), 1), DefaultLimits())
+	require.NoError(t, err)
 	var spans []Span
-	for _, m := range hunkHeader.FindAllSubmatch(out, -1) {
-		start, _ := strconv.Atoi(string(m[1]))
-		count := 1
-		if len(m[2]) > 0 {
-			count, _ = strconv.Atoi(string(m[2]))
+	for _, h := range p.Files[0].Hunks {
+		at, open := h.OldStart-1, false
+		for _, line := range h.Lines {
+			if line.Op == ' ' {
+				open = false
+			} else if !open {
+				spans = append(spans, Span{at, at})
+				open = true
+			}
+			if line.Op != '+' {
+				at++
+			}
+			if line.Op == '-' {
+				spans[len(spans)-1].End = at
+			}
 		}
-		if count > 0 {
-			start--
-		}
-		spans = append(spans, Span{start, start + count})
 	}
 	return spans
 }
@@ -237,7 +257,7 @@ func TestEditsFollowGitsHistogram(t *testing.T) {
 		}
 		want, got := gitSpans(t, dir, Join(base), Join(result)), Edits(base, result)
 		require.Len(rt, got, len(want))
-		for i, e := range got { // equal but for slides: git cuts the common tail off first
+		for i, e := range got { // equal but for slides
 			reach := Reach(base, e)
 			require.Equal(rt, want[i].End-want[i].Start, e.End-e.Start)
 			require.True(rt, reach.Start <= want[i].Start && want[i].End <= reach.End, "%v is not in %v", want[i], reach)
