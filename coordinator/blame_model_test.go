@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -341,10 +340,3 @@ func drawArbitrary(t *rapid.T, most int, from ...Verdict) *blameModel {
 }
 
 const noBudget = 1 << 30
-
-// rapidly runs a property side by side with others.
-func rapidly(t *testing.T, property func(*rapid.T)) {
-	t.Helper()
-	t.Parallel()
-	rapid.Check(t, property)
-}

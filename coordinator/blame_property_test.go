@@ -10,7 +10,8 @@ import (
 )
 
 func TestBlameEqualsEnumerationOfAllSubsets(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawMonotone(t, 8)
 		n := names(m.n)
 		sameResult(t, m.expected(n, noBudget), m.run(t, n, noBudget).result)
@@ -18,7 +19,8 @@ func TestBlameEqualsEnumerationOfAllSubsets(t *testing.T) {
 }
 
 func TestBlameBudgetFinishesExactlyTheSearchesWhosePricesFit(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawMonotone(t, 7)
 		n, budget := names(m.n), rapid.IntRange(0, 150).Draw(t, "budget")
 		r := m.run(t, n, budget)
@@ -43,7 +45,8 @@ func TestBlameBudgetFinishesExactlyTheSearchesWhosePricesFit(t *testing.T) {
 }
 
 func TestBlamePriceIsThatOfTheExtremesAndNoLessThanTheRuns(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawMonotone(t, 7)
 		n := names(m.n)
 		b, err := NewBlame(m.input(n, noBudget))
@@ -65,11 +68,40 @@ func TestBlamePriceIsThatOfTheExtremesAndNoLessThanTheRuns(t *testing.T) {
 	})
 }
 
+func TestBlameBoundsOfAllStepsTakenFitTheBudget(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMonotone(t, 7)
+		n, budget := names(m.n), rapid.IntRange(0, 150).Draw(t, "budget")
+		b, err := NewBlame(m.input(n, budget))
+		require.NoError(t, err)
+		s := &schedule{blame: b}
+		answers := b.collect(m.run(t, n, noBudget).answers)
+		for _, c := range b.commands {
+			tr := newTrace(b, c, answers[c.line])
+			tr.run()
+			s.traces = append(s.traces, tr)
+		}
+		if !s.opening() {
+			return
+		}
+		taken := append([]int(nil), s.at...)
+		require.True(t, s.levels())
+		total, searched := 0, false
+		for _, i := range s.failing() {
+			total += s.traces[i].steps[s.at[i]-1].bound
+			searched = searched || s.at[i] > taken[i]
+		}
+		require.True(t, !searched || total <= budget, "%d of %d", total, budget)
+	})
+}
+
 func TestBlameDoesNotDependOnNames(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawMonotone(t, 8)
 		n, budget := names(m.n), rapid.IntRange(0, 200).Draw(t, "budget")
-		renamed := naming(rapid.Permutation(n).Draw(t, "renamed"))
+		renamed := rapid.Permutation(n).Draw(t, "renamed")
 		want := m.run(t, n, budget).result
 		got := m.run(t, renamed, budget).result
 		sameResult(t, translate(m, want, n, renamed), got)
@@ -92,7 +124,8 @@ func translate(m *blameModel, r *BlameResult, from, to naming) *BlameResult {
 }
 
 func TestBlameHintsAndOrderOfInputChangeNothing(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawMonotone(t, 8)
 		n, budget := names(m.n), rapid.IntRange(0, 200).Draw(t, "budget")
 		want := m.run(t, n, budget).result
@@ -109,7 +142,8 @@ func TestBlameHintsAndOrderOfInputChangeNothing(t *testing.T) {
 }
 
 func TestBlameGoesOnFromAnyAnswersInAnyOrder(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawArbitrary(t, 7, checks.VerdictPassed, checks.VerdictFailed, checks.VerdictFailed)
 		if rapid.Bool().Draw(t, "monotone") {
 			m = drawMonotone(t, 7)
@@ -141,7 +175,8 @@ func TestBlameGoesOnFromAnyAnswersInAnyOrder(t *testing.T) {
 }
 
 func TestBlameClaimsOnlyWhatWasRunWhateverTheVerdicts(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawArbitrary(t, 8, checks.VerdictPassed, checks.VerdictFailed)
 		n := names(m.n)
 		r := m.run(t, n, noBudget)
@@ -209,7 +244,8 @@ func requirePassingRest(t *rapid.T, m *blameModel, n naming, r *BlameResult, ver
 }
 
 func TestBlameStopsOnVerdictsThatSayNothing(t *testing.T) {
-	rapidly(t, func(t *rapid.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
 		m := drawArbitrary(t, 7, checks.VerdictPassed, checks.VerdictFailed, checks.VerdictFailed, checks.VerdictFailed,
 			checks.VerdictInconclusive, checks.VerdictNondeterministic)
 		n := names(m.n)

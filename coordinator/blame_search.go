@@ -1,5 +1,7 @@
 package coordinator
 
+import "slices"
+
 // shrink finds a minimal failing set within the failing closed set x, which contains none that is known. It lines x up so that
 // each prefix is closed and finds by binary search the shortest prefix that still fails: its last member is in every
 // failing set within the prefix. That member and what it depends on join the base, and the search goes on before it
@@ -21,7 +23,7 @@ func (t *trace) shrink(x memberSet) bool {
 		if !ok {
 			return false
 		}
-		hint = 0
+		hint = 0 // a guess is good for one search
 		base = base.union(l.down[order[at]])
 		rest := make([]int, 0, at)
 		for _, i := range order[:at] {
@@ -40,7 +42,7 @@ func (t *trace) shortestFailing(base memberSet, order []int, hint int) (at int, 
 	for failing-passing > 1 {
 		mid := (passing + failing) / 2
 		if passing < hint && hint < mid {
-			mid, hint = hint, 0
+			mid = hint
 		}
 		prefix := newMemberSet(len(t.lattice.ids))
 		for _, i := range order[:mid] {
@@ -144,14 +146,7 @@ func (p *prober) walk(out, in memberSet) bool {
 // covered reports whether all that is not left out lies within a set that passes or is about to be run.
 func (p *prober) covered(out memberSet) bool {
 	rest := p.lattice.every.minus(out)
-	for _, list := range [2][]memberSet{p.clear, p.batch} {
-		for _, c := range list {
-			if rest.within(c) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.clear, rest.within) || slices.ContainsFunc(p.batch, rest.within)
 }
 
 // choices gives the members of which one must be left out next: those of the known set with the fewest. hit says that

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"math/bits"
+	"slices"
 
 	"patchd/checks"
 )
@@ -102,7 +103,7 @@ func (t *trace) price() int {
 // setPrice is what a minimal failing set with k maximal members costs: the failing set that it is found in, one probe of
 // suspects, for each maximal member a binary search and a look at what is found so far, and the immediate subsets.
 func (t *trace) setPrice(k int) int {
-	return 2 + k*(bits.Len(uint(len(t.lattice.ids)-1))+2) //nolint:gosec // a round has a member, or it has no command
+	return 2 + k*(bits.Len(uint(len(t.lattice.ids)-1))+2)
 }
 
 // applies reports whether the command is asked of a set at all.
@@ -188,15 +189,11 @@ func (t *trace) fails(s memberSet) (fails, ok bool) {
 	if fails, before := t.asked[s.key()]; before {
 		return fails, true
 	}
-	for _, f := range t.failed {
-		if f.within(s) {
-			return true, true
-		}
+	if slices.ContainsFunc(t.failed, func(f memberSet) bool { return f.within(s) }) {
+		return true, true
 	}
-	for _, p := range t.passed {
-		if s.within(p) {
-			return false, true
-		}
+	if slices.ContainsFunc(t.passed, s.within) {
+		return false, true
 	}
 	if !t.buy(s) {
 		return false, false
@@ -218,10 +215,5 @@ func (t *trace) buy(sets ...memberSet) bool {
 
 // holdsFound reports whether a set contains a known minimal failing set.
 func (t *trace) holdsFound(x memberSet) bool {
-	for _, g := range t.found {
-		if g.within(x) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.found, func(g memberSet) bool { return g.within(x) })
 }
