@@ -45,6 +45,21 @@ func Rebase(ctx context.Context, in RebaseInput) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rebase: %w", err)
 	}
+	return RebaseSides(ctx, SidesInput{Overlay: in.Overlay, Merger: in.Merger, Patch: in.Patch, Target: target, Rules: in.Rules})
+}
+
+// SidesInput is two sides of one base tree, of which the patch is to stand on the target.
+type SidesInput struct {
+	Overlay *git.Overlay
+	Merger  Merger // nil: git is not asked
+	Patch   *Side
+	Target  *Side
+	Rules   Rules
+}
+
+// RebaseSides is Rebase for a target whose change is known as a side.
+func RebaseSides(ctx context.Context, in SidesInput) (*Result, error) {
+	target := in.Target
 	c, err := Compare(ctx, in.Overlay, in.Patch, target, in.Rules)
 	if err != nil {
 		return nil, fmt.Errorf("rebase: %w", err)
@@ -63,7 +78,7 @@ func Rebase(ctx context.Context, in RebaseInput) (*Result, error) {
 		return nil, fmt.Errorf("rebase: %w", err)
 	}
 	out.Reasons = c.Reasons
-	if tree != "" && c.NeedsOpinion() {
+	if tree != "" && in.Merger != nil && c.NeedsOpinion() {
 		opinion, err := Opinion(ctx, in.Merger, in.Overlay, c, in.Patch, target, tree)
 		if err != nil {
 			return nil, fmt.Errorf("rebase: %w", err)
