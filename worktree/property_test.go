@@ -158,15 +158,15 @@ func TestEveryWayOfLandingGivesOneTree(t *testing.T) {
 			return
 		}
 		order := rapid.Permutation(sides).Draw(rt, "order")
-		if got, reviewed := w.landAll(rt, b, order, false); !reviewed && got != want {
-			_, reviewed = w.landAll(rt, b, order, true)
+		if got, reviewed := w.landAll(rt, Rules{}, b, order, false); !reviewed && got != want {
+			_, reviewed = w.landAll(rt, Rules{}, b, order, true)
 			require.True(rt, reviewed || w.gitObjects(rt, sides), "two trees, and nobody is asked")
 		}
 	})
 }
 
 // landAll lands the sides one after another. It stops, reviewed, where one has a reason; git is asked on demand.
-func (w *world) landAll(t require.TestingT, base git.OID, sides []*Side, askGit bool) (tree git.OID, reviewed bool) {
+func (w *world) landAll(t require.TestingT, rules Rules, base git.OID, sides []*Side, askGit bool) (tree git.OID, reviewed bool) {
 	start := w.commit(base)
 	at, tree := start, base
 	for _, side := range sides {
@@ -174,12 +174,12 @@ func (w *world) landAll(t require.TestingT, base git.OID, sides []*Side, askGit 
 		require.NoError(t, err)
 		var reasons []Reason
 		if askGit {
-			out, err := Rebase(w.t.Context(), RebaseInput{Overlay: w.ov, Merger: w.repo, Patch: side, Since: since})
+			out, err := Rebase(w.t.Context(), RebaseInput{Overlay: w.ov, Merger: w.repo, Patch: side, Since: since, Rules: rules})
 			require.NoError(t, err)
 			reasons, tree = out.Reasons, out.Tree
 		} else {
 			var c *Comparison
-			c, tree = w.rebaseWithoutGit(t, side, since)
+			c, tree = w.rebaseWithoutGit(t, rules, side, since)
 			reasons = c.Reasons
 		}
 		if len(reasons) > 0 {
@@ -209,10 +209,10 @@ func (w *world) gitObjects(t require.TestingT, sides []*Side) bool {
 }
 
 // rebaseWithoutGit composes a patch onto a target by the line rules alone.
-func (w *world) rebaseWithoutGit(t require.TestingT, patch *Side, since *Since) (*Comparison, git.OID) {
+func (w *world) rebaseWithoutGit(t require.TestingT, rules Rules, patch *Side, since *Since) (*Comparison, git.OID) {
 	target, err := since.SideFor(w.t.Context(), w.ov, patch)
 	require.NoError(t, err)
-	c, err := Compare(w.t.Context(), w.ov, patch, target, Rules{})
+	c, err := Compare(w.t.Context(), w.ov, patch, target, rules)
 	require.NoError(t, err)
 	tree, err := c.onto(w.t.Context(), w.ov, target.Result)
 	require.NoError(t, err)
