@@ -12,16 +12,24 @@ import (
 
 // caches keep what was worked out from content, by the content's digest: dropping any entry at any time changes no answer.
 type caches struct {
-	policies *memo[git.OID, policyResult]
-	patches  *memo[Digest, parseResult]
-	ranges   *memo[[2]git.OID, *trailersSince]
-	sinces   *memo[[2]git.OID, *worktree.Since]
-	owners   *memo[ownersKey, ownersResult]
+	policies    *memo[git.OID, policyResult]
+	patches     *memo[Digest, parseResult]
+	ranges      *memo[[2]git.OID, *trailersSince]
+	sinces      *memo[[2]git.OID, *worktree.Since]
+	owners      *memo[ownersKey, ownersResult]
+	plans       *memo[Digest, *Plan]
+	contentions *memo[contentionKey, []Reason]
 }
 
 type policyResult struct {
 	policy  *Policy
 	invalid error
+}
+
+// contentionKey is a pair of plans at one target, the smaller identity first.
+type contentionKey struct {
+	target git.OID
+	p, q   Digest
 }
 
 type parseResult struct {
@@ -35,6 +43,8 @@ const (
 	patchEntries  = 512
 	rangeEntries  = 1024
 	ownersEntries = 64
+	planEntries   = 2048
+	pairEntries   = 65536
 	maxCachedDiff = 1 << 20 // bytes; larger diffs are parsed again
 )
 
@@ -42,6 +52,7 @@ func newCaches() *caches {
 	return &caches{
 		policies: newMemo[git.OID, policyResult](policyEntries), patches: newMemo[Digest, parseResult](patchEntries),
 		ranges: newMemo[[2]git.OID, *trailersSince](rangeEntries), sinces: newMemo[[2]git.OID, *worktree.Since](rangeEntries), owners: newMemo[ownersKey, ownersResult](ownersEntries),
+		plans: newMemo[Digest, *Plan](planEntries), contentions: newMemo[contentionKey, []Reason](pairEntries),
 	}
 }
 
@@ -79,8 +90,8 @@ func (c *caches) since(ctx context.Context, r git.Reader, base, target git.OID) 
 
 // trailersSince is what the commits of a range say in their trailers, sorted.
 type trailersSince struct {
-	checks     []string
-	identities []Identity
+	checks   []string
+	landings map[Identity][]git.OID // the commits that carry a patch's identity
 }
 
 func (c *caches) trailers(ctx context.Context, r git.Reader, base, target git.OID) (*trailersSince, error) {
@@ -92,7 +103,7 @@ func (c *caches) trailers(ctx context.Context, r git.Reader, base, target git.OI
 	if err != nil {
 		return nil, err
 	}
-	t := &trailersSince{}
+	t := &trailersSince{landings: map[Identity][]git.OID{}}
 	for _, id := range commits {
 		commit, err := r.ReadCommit(ctx, id)
 		if err != nil {
@@ -103,13 +114,12 @@ func (c *caches) trailers(ctx context.Context, r git.Reader, base, target git.OI
 			case TrailerCheck:
 				t.checks = append(t.checks, x.Value)
 			case TrailerIdentity:
-				t.identities = append(t.identities, Identity(x.Value))
+				t.landings[Identity(x.Value)] = append(t.landings[Identity(x.Value)], id)
 			}
 		}
 	}
 	slices.Sort(t.checks)
 	t.checks = slices.Compact(t.checks)
-	slices.Sort(t.identities)
 	c.ranges.put(key, t)
 	return t, nil
 }

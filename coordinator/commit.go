@@ -10,11 +10,11 @@ import (
 	"patchd/worktree/git"
 )
 
-// commit writes the candidate commit: the same inputs give the same id on every machine.
-func (p *planner) commit(ctx context.Context, tree git.OID) (git.OID, error) {
-	base, err := p.engine.repo.ReadCommit(ctx, p.manifest.BaseCommit)
+// commitMeta is what a patch's candidate says beside its tree and parent.
+func (p *planner) commitMeta(ctx context.Context) (worktree.CandidateMeta, error) {
+	base, err := p.objects.ReadCommit(ctx, p.manifest.BaseCommit)
 	if err != nil {
-		return "", fmt.Errorf("read base: %w", err)
+		return worktree.CandidateMeta{}, fmt.Errorf("read base: %w", err)
 	}
 	meta := worktree.CandidateMeta{
 		Title: p.manifest.TitleOr(p.submission.Identity), Body: p.manifest.Body, BaseDate: base.Committer.When,
@@ -35,5 +35,10 @@ func (p *planner) commit(ctx context.Context, tree git.OID) (git.OID, error) {
 			meta.Trailers = append(meta.Trailers, worktree.Trailer{Key: TrailerCheck, Value: c.Command})
 		}
 	}
-	return worktree.CandidateCommit(p.objects, p.targetCommit, tree, meta), nil
+	return meta, nil
+}
+
+// candidateCommit writes the commit that puts a plan's patch on a parent: the same inputs give the same id on every machine.
+func candidateCommit(ov *git.Overlay, parent *git.Commit, tree git.OID, p *Plan) git.OID {
+	return worktree.CandidateCommit(ov, parent, tree, p.meta)
 }

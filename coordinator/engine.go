@@ -52,7 +52,13 @@ type Plan struct {
 	Objects  *git.Overlay    // the objects that the candidate needs and the repository lacks
 	Policy   *Policy         // the target's
 	Merge    []MergedContent // the contents behind Decision.Conflict.Merge
+
+	meta  worktree.CandidateMeta
+	cases []openCase
 }
+
+// Identity is what the plan is of.
+func (p *Plan) Identity() Identity { return p.Decision.Patch.Identity }
 
 // MergedContent is the text of one file of a mechanical merge.
 type MergedContent struct {
@@ -115,11 +121,31 @@ func (d *Decision) addEvidence(evidence []CheckEvidence) {
 	d.Operational.Checks = append(d.Operational.Checks, evidence...)
 }
 
-// Plan decides a patch as far as it goes without running anything.
+// Circumstances are what a decision takes from the pending set around a patch.
+type Circumstances struct {
+	// Under lists the plans of the patch's dependency closure at the same target, all of them candidates that do not contend.
+	Under []*Plan
+	// Bases are commits that a patch may build on though the target's history does not hold them: candidates of dependencies,
+	// which D at their parents reproduces.
+	Bases []git.OID
+	// InSet says that the patch's dependencies were looked up in the set; else each must have landed since the base.
+	InSet bool
+	// Reverted says that the patch's recorded landing is no ancestor of the target.
+	Reverted bool
+	// Rulings is R.
+	Rulings Rulings
+}
+
+// Plan decides a patch that depends on nothing pending as far as it goes without running anything.
 func (e *Engine) Plan(ctx context.Context, target git.OID, s *Submission) (*Plan, error) {
+	return e.PlanIn(ctx, target, s, Circumstances{})
+}
+
+// PlanIn is Plan within a set: on the target composed with the patch's dependency closure, and with what people resolved.
+func (e *Engine) PlanIn(ctx context.Context, target git.OID, s *Submission, around Circumstances) (*Plan, error) {
 	objects := git.NewOverlay(e.repo)
 	p := &planner{
-		engine: e, submission: s, manifest: s.Manifest, target: target, objects: objects,
+		engine: e, submission: s, manifest: s.Manifest, target: target, objects: objects, around: around,
 		out: &Plan{Decision: newRecord(s, target), Objects: objects},
 	}
 	err := p.run(ctx)

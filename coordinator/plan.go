@@ -18,6 +18,8 @@ type planner struct {
 	manifest   *Manifest
 	target     git.OID
 	objects    *git.Overlay
+	around     Circumstances
+	ground     *ground
 	out        *Plan
 
 	baseTree     git.OID
@@ -63,20 +65,45 @@ func (p *planner) readTarget(ctx context.Context) error {
 	p.targetCommit = commit
 	d := &p.out.Decision
 	d.Target.Tree = commit.Tree
-	p.policyRaw, p.policy, p.policyErr, err = p.engine.policyAt(ctx, commit.Tree)
+	p.policyRaw, p.policy, p.policyErr, err = p.engine.policyIn(ctx, p.engine.repo, commit.Tree)
 	if err != nil {
 		return err
 	}
 	if p.policyRaw != nil {
 		d.Rules.PolicySHA256 = SHA256(p.policyRaw)
 	}
+	if p.policyErr != nil {
+		if p.policy, err = ParsePolicy(nil); err != nil { // for a patch that mends it
+			return err
+		}
+	}
 	p.out.Policy = p.policy
+	p.ground, err = p.engine.groundOn(ctx, p.objects, commit, p.around.Under, p.rules())
+	if err != nil {
+		return fmt.Errorf("compose dependencies: %w", err)
+	}
+	for _, l := range p.ground.chain {
+		d.Dependencies = append(d.Dependencies, Dependency{Identity: l.plan.Identity(), Commit: l.commit})
+	}
 	return nil
 }
 
-// policyAt reads a tree's policy: its bytes (nil where there is no file), and either the policy or why it does not parse.
-func (e *Engine) policyAt(ctx context.Context, tree git.OID) (raw []byte, p *Policy, invalid, err error) {
-	entry, err := git.Lookup(ctx, e.repo, tree, PolicyPath)
+// rules are what the target says about merging its paths.
+func (p *planner) rules() worktree.Rules {
+	return p.engine.rulesOf(p.targetCommit.Tree, p.policy)
+}
+
+// rulesOf are what a target's tree and policy say about merging paths.
+func (e *Engine) rulesOf(tree git.OID, policy *Policy) worktree.Rules {
+	return worktree.Rules{
+		Union:       func(path string) bool { return matchesAny(policy.Merge.Union, path) },
+		Unmergeable: worktree.NewAttributes(e.repo, tree).Unmergeable,
+	}
+}
+
+// policyIn reads a tree's policy: its bytes (nil where there is no file), and either the policy or why it does not parse.
+func (e *Engine) policyIn(ctx context.Context, r git.Reader, tree git.OID) (raw []byte, p *Policy, invalid, err error) {
+	entry, err := git.Lookup(ctx, r, tree, PolicyPath)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("look up %s: %w", PolicyPath, err)
 	}
@@ -87,7 +114,7 @@ func (e *Engine) policyAt(ctx context.Context, tree git.OID) (raw []byte, p *Pol
 	case !entry.Mode.IsFile():
 		return []byte{}, nil, fmt.Errorf("%s is not a regular file (mode %s)", PolicyPath, entry.Mode), nil
 	}
-	raw, err = e.repo.ReadBlob(ctx, entry.OID)
+	raw, err = r.ReadBlob(ctx, entry.OID)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("read %s: %w", PolicyPath, err)
 	}
@@ -104,7 +131,7 @@ func (p *planner) precondition(ctx context.Context) error {
 	if base.IsZero() {
 		return &Refusal{Code: CodeBaseNotCommit, Field: "/base_commit", Value: string(base), Message: "the base is the zero id, which no commit has"}
 	}
-	kind, _, err := p.engine.repo.Stat(ctx, base)
+	kind, err := p.kindOf(ctx, base)
 	var missing *git.MissingError
 	switch {
 	case errors.As(err, &missing):
@@ -120,15 +147,33 @@ func (p *planner) precondition(ctx context.Context) error {
 			Hint: "name the commit itself; a tag must be peeled first",
 		}
 	}
-	commit, err := p.engine.repo.ReadCommit(ctx, base)
+	commit, err := p.objects.ReadCommit(ctx, base)
 	if err != nil {
 		return fmt.Errorf("read base: %w", err)
 	}
 	p.baseTree = commit.Tree
 	p.out.Decision.Rules.BaseTree = commit.Tree
-	related, err := p.engine.repo.IsAncestor(ctx, base, p.target)
-	if err != nil {
-		return fmt.Errorf("relate base to target: %w", err)
+	return p.relate(ctx, base)
+}
+
+// kindOf is the type of an object of the repository or of a dependency.
+func (p *planner) kindOf(ctx context.Context, id git.OID) (git.ObjectType, error) {
+	if p.objects.Has(id) {
+		object, err := p.objects.Read(ctx, id)
+		return object.Type, err
+	}
+	kind, _, err := p.engine.repo.Stat(ctx, id)
+	return kind, err
+}
+
+// relate: the base is T or an ancestor of it, or the candidate of a dependency.
+func (p *planner) relate(ctx context.Context, base git.OID) error {
+	related := slices.Contains(p.around.Bases, base) || slices.ContainsFunc(p.ground.chain, func(l link) bool { return l.commit == base })
+	if !related {
+		var err error
+		if related, err = p.engine.repo.IsAncestor(ctx, base, p.target); err != nil {
+			return fmt.Errorf("relate base to target: %w", err)
+		}
 	}
 	if !related {
 		return &Refusal{
@@ -136,24 +181,31 @@ func (p *planner) precondition(ctx context.Context) error {
 			Hint: "rebase the patch onto a commit of the target's history and submit it again",
 		}
 	}
-	return p.dependencies(ctx)
+	if p.around.InSet || len(p.manifest.DependsOn) == 0 {
+		return nil
+	}
+	return p.landedDependencies(ctx)
 }
 
-// dependencies: each has landed, so that the target alone holds what the patch builds on.
-func (p *planner) dependencies(ctx context.Context) error {
-	for i, dep := range sortedSet(p.manifest.DependsOn) {
-		trailers, err := p.engine.cache.trailers(ctx, p.engine.repo, p.manifest.BaseCommit, p.target)
-		if err != nil {
-			return fmt.Errorf("read trailers since the base: %w", err)
-		}
-		if !slices.Contains(trailers.identities, Identity(dep)) {
-			return &Refusal{
-				Code: CodeDependencyUnknown, Field: fmt.Sprintf("/depends_on/%d", i), Value: dep, Message: fmt.Sprintf("dependency %q is neither pending nor landed since the base", dep),
-				Hint: "submit it first, or name its identity",
-			}
+// landedDependencies holds a patch that is decided without a set against its dependencies: each must have landed.
+func (p *planner) landedDependencies(ctx context.Context) error {
+	trailers, err := p.engine.cache.trailers(ctx, p.engine.repo, p.manifest.BaseCommit, p.target)
+	if err != nil {
+		return fmt.Errorf("read trailers since the base: %w", err)
+	}
+	for i, dep := range p.manifest.DependsOn {
+		if len(trailers.landings[Identity(dep)]) == 0 {
+			return dependencyUnknown(i, dep)
 		}
 	}
 	return nil
+}
+
+func dependencyUnknown(i int, dep string) *Refusal {
+	return &Refusal{
+		Code: CodeDependencyUnknown, Field: fmt.Sprintf("/depends_on/%d", i), Value: dep, Message: fmt.Sprintf("dependency %q is neither pending nor landed", dep),
+		Hint: "submit it first, or name its identity",
+	}
 }
 
 // protocol: the diff is strict and touches what the manifest says, its result is a safe tree, claims about owned hunks hold,
@@ -177,7 +229,7 @@ func (p *planner) protocol(ctx context.Context) error {
 	if err := p.judgeResult(ctx); err != nil {
 		return err
 	}
-	return p.judgeByPolicy()
+	return p.judgeByPolicy(ctx)
 }
 
 // comparePaths holds the manifest's paths against what the diff touches, both sides of a rename.
@@ -233,8 +285,8 @@ func (p *planner) judgeResult(ctx context.Context) error {
 }
 
 // judgeByPolicy asks the target's policy: it parses, submodules and checks are allowed.
-func (p *planner) judgeByPolicy() error {
-	if p.policyErr != nil {
+func (p *planner) judgeByPolicy(ctx context.Context) error {
+	if p.policyErr != nil && !p.mendsPolicy(ctx) {
 		return &Refusal{
 			Code: CodePolicyInvalid, Path: PolicyPath, Message: fmt.Sprintf("the target's policy cannot be read: %v", p.policyErr),
 			Hint: "mend " + PolicyPath + " on the target; until then nothing else is decided",
@@ -250,6 +302,15 @@ func (p *planner) judgeByPolicy() error {
 	}
 	_, err := requiredChecks(p.policy, p.manifest, touchedBy{}, nil)
 	return err
+}
+
+// mendsPolicy reports whether the patch leaves a policy that can be read.
+func (p *planner) mendsPolicy(ctx context.Context) bool {
+	if !slices.Contains(p.side.Paths(), PolicyPath) {
+		return false
+	}
+	_, _, invalid, err := p.engine.policyIn(ctx, p.objects, p.applied.Tree)
+	return err == nil && invalid == nil
 }
 
 // refusalOf turns the typed failure of a leaf package into the contract's answer; other errors stay errors.

@@ -8,8 +8,6 @@ import (
 	"patchd/ownership"
 	"patchd/ownership/symbols"
 	"patchd/worktree"
-	"patchd/worktree/diff"
-	"patchd/worktree/git"
 )
 
 // byLines is the outliner of an engine that has none: every file is judged by its lines.
@@ -67,10 +65,10 @@ func (p *planner) declared() []ownership.Hunk {
 func (p *planner) touch(ctx context.Context, f *worktree.FileChange) (ownership.Touch, error) {
 	t := ownership.Touch{Op: operation(f), Edits: ownEdits(f.Edits)}
 	var err error
-	if t.Base, err = p.version(ctx, f.Src, f.Old, f.Text); err != nil {
+	if t.Base, err = versionOf(ctx, p.objects, f.Src, f.Old, f.Text); err != nil {
 		return t, err
 	}
-	t.Result, err = p.version(ctx, f.Dst, f.New, f.Text)
+	t.Result, err = versionOf(ctx, p.objects, f.Dst, f.New, f.Text)
 	return t, err
 }
 
@@ -87,25 +85,4 @@ func operation(f *worktree.FileChange) string {
 		return "mode"
 	}
 	return "modify"
-}
-
-// version reads one file for ownership; what is no text has no content to outline.
-func (p *planner) version(ctx context.Context, path string, e git.Entry, text bool) (*ownership.Version, error) {
-	if e.IsZero() {
-		return nil, nil //nolint:nilnil // ownership's word for "the file does not exist"
-	}
-	v := &ownership.Version{Path: path, Blob: string(e.OID)}
-	if !text || !e.Mode.IsFile() {
-		return v, nil
-	}
-	content, err := p.objects.ReadBlob(ctx, e.OID)
-	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", path, err)
-	}
-	v.Text = content
-	return v, nil
-}
-
-func ownEdits(edits []diff.Edit) []ownership.Edit {
-	return ownership.Edits(len(edits), func(i int) (start, end, lines int) { return edits[i].Start, edits[i].End, len(edits[i].New) })
 }

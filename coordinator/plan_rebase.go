@@ -47,6 +47,9 @@ func (p *planner) applicability(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if reasons, err = p.unresolved(ctx, reasons, rebased); err != nil {
+		return err
+	}
 	p.out.Checks, err = p.requiredChecks()
 	if err != nil {
 		return err
@@ -76,7 +79,7 @@ func (p *planner) alreadyLanded() *Refusal {
 
 // readSince reads the since-base change and the trailers of what landed.
 func (p *planner) readSince(ctx context.Context) error {
-	since, err := p.engine.cache.since(ctx, p.engine.repo, p.manifest.BaseCommit, p.target)
+	since, err := p.engine.cache.since(ctx, p.objects, p.manifest.BaseCommit, p.ground.tip.OID)
 	if err != nil {
 		return fmt.Errorf("read changes since the base: %w", err)
 	}
@@ -87,21 +90,32 @@ func (p *planner) readSince(ctx context.Context) error {
 		return fmt.Errorf("read trailers since the base: %w", err)
 	}
 	p.since.checks = trailers.checks
-	p.since.landed = slices.Contains(trailers.identities, p.submission.Identity)
-	return nil
+	p.since.landed, err = p.landedUnder(trailers.landings[p.submission.Identity])
+	return err
+}
+
+// landedUnder reports whether the patch counts as landed: a commit since the base carries it, and nobody reopened it.
+func (p *planner) landedUnder(commits []git.OID) (bool, error) {
+	if len(commits) == 0 && !p.around.Reverted {
+		return false, nil
+	}
+	reopened, err := p.around.Rulings.holds(ActionReopen, p.submission.Identity, Case{Identities: []Identity{p.submission.Identity}, Landings: slices.Clone(commits)})
+	if err != nil || reopened {
+		return false, err
+	}
+	if p.around.Reverted {
+		return false, &Refusal{
+			Code: CodeLandingReverted, Value: string(p.submission.Identity), Message: "the patch has landed, and the target no longer holds its commit",
+			Hint: "reopen it to have it decided again, or withdraw it",
+		}
+	}
+	return true, nil
 }
 
 func (p *planner) rebase(ctx context.Context) (*worktree.Result, error) {
-	attributes := worktree.NewAttributes(p.engine.repo, p.targetCommit.Tree)
-	r, err := worktree.Rebase(ctx, worktree.RebaseInput{
-		Overlay: p.objects, Merger: p.engine.repo, Patch: p.side, Since: p.since.Since, Rules: worktree.Rules{
-			Union: func(path string) bool { return matchesAny(p.policy.Merge.Union, path) }, Unmergeable: attributes.Unmergeable,
-		},
+	return worktree.Rebase(ctx, worktree.RebaseInput{
+		Overlay: p.objects, Merger: p.engine.repo, Patch: p.side, Since: p.since.Since, Rules: p.rules(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
 }
 
 // reasons collects what speaks against the rebased patch: lines, symbols, owners.
@@ -129,17 +143,9 @@ func (p *planner) structural(ctx context.Context, r *worktree.Result) ([]Reason,
 		LeftOwned: p.declared(), LeftName: "the patch", RightName: "the target",
 		SameSymbol: ownership.SameSymbol(p.policy.Ownership.SameSymbol), ReviewCoupled: p.policy.Ownership.Coupled == "review",
 	}
-	for i := range p.side.Files {
-		ours := &p.side.Files[i]
-		theirs, both := r.Target.File(ours.Src)
-		if ours.Src == "" || !both {
-			continue
-		}
-		f, err := p.sharedFile(ctx, ours, theirs)
-		if err != nil {
-			return nil, err
-		}
-		in.Files = append(in.Files, f)
+	var err error
+	if in.Files, err = sharedFiles(ctx, p.objects, p.side, r.Target); err != nil {
+		return nil, err
 	}
 	if len(in.Files) == 0 {
 		return nil, nil
@@ -173,22 +179,6 @@ func (p *planner) adopt(found *ownership.Result) ([]Reason, error) {
 	}
 	d.Degraded = sortDegraded(d.Degraded)
 	return out, nil
-}
-
-func (p *planner) sharedFile(ctx context.Context, ours, theirs *worktree.FileChange) (ownership.File, error) {
-	f := ownership.File{LeftEdits: ownEdits(ours.Edits), RightEdits: ownEdits(theirs.Edits)}
-	text := ours.Text && theirs.Text
-	var err error
-	for _, v := range []struct {
-		to    **ownership.Version
-		path  string
-		entry git.Entry
-	}{{&f.Base, ours.Src, ours.Old}, {&f.Left, ours.Dst, ours.New}, {&f.Right, theirs.Dst, theirs.New}} {
-		if *v.to, err = p.version(ctx, v.path, v.entry, text); err != nil {
-			return f, err
-		}
-	}
-	return f, nil
 }
 
 // ownerApprovals asks the target's owner rules, its CODEOWNERS file, and patchd's own rule: what governs the repository is
@@ -281,11 +271,12 @@ func (p *planner) addMerged(ctx context.Context, files map[string]MergedContent,
 // candidate closes the record with the commit that the patch becomes.
 func (p *planner) candidate(ctx context.Context, r *worktree.Result) error {
 	d := &p.out.Decision
-	commit, err := p.commit(ctx, r.Tree)
-	if err != nil {
+	var err error
+	if p.out.meta, err = p.commitMeta(ctx); err != nil {
 		return err
 	}
-	d.Candidate = &Candidate{Commit: commit, Tree: r.Tree, Parent: p.target}
+	commit := candidateCommit(p.objects, p.ground.tip, r.Tree, p.out)
+	d.Candidate = &Candidate{Commit: commit, Tree: r.Tree, Parent: p.ground.tip.OID}
 	if p.out.Side, err = worktree.Carry(ctx, p.objects, r); err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type Decision struct {
 	Dependencies   []Dependency `json:"dependencies,omitempty"`
 	Candidate      *Candidate   `json:"candidate,omitempty"`
 	Conflict       *Conflict    `json:"conflict,omitempty"`
+	Resolved       []Reason     `json:"resolved,omitempty"` // reasons that a person accepted or approved in exactly this case
 	Rejection      *Refusal     `json:"rejection,omitempty"`
 	Waiting        *Refusal     `json:"waiting,omitempty"`
 	Coupled        []Coupling   `json:"coupled,omitempty"`
@@ -206,6 +207,7 @@ type plan struct {
 	Dependencies []Dependency `json:"dependencies,omitempty"`
 	Candidate    *Candidate   `json:"candidate,omitempty"`
 	Conflict     *Conflict    `json:"conflict,omitempty"`
+	Resolved     []Reason     `json:"resolved,omitempty"`
 	Rejection    *Refusal     `json:"rejection,omitempty"`
 	Waiting      *Refusal     `json:"waiting,omitempty"`
 	Coupled      []Coupling   `json:"coupled,omitempty"`
@@ -215,7 +217,7 @@ type plan struct {
 
 // sealPlan writes the plan digest of a record that the applicability stage has just left.
 func (d *Decision) sealPlan() error {
-	digest, err := DigestOf(plan{d.Schema, d.Patch, d.Target, d.Dependencies, d.Candidate, d.Conflict, d.Rejection, d.Waiting, d.Coupled, d.Degraded, d.Rules})
+	digest, err := DigestOf(plan{d.Schema, d.Patch, d.Target, d.Dependencies, d.Candidate, d.Conflict, d.Resolved, d.Rejection, d.Waiting, d.Coupled, d.Degraded, d.Rules})
 	if err != nil {
 		return fmt.Errorf("digest plan: %w", err)
 	}

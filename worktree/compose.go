@@ -21,7 +21,7 @@ type Contact struct {
 // the sides gives the same tree. Git's opinion is not asked (see Opinion). New objects go to ov.
 func Compose(ctx context.Context, ov *git.Overlay, base git.OID, sides []*Side, rules Rules) (git.OID, []Contact, error) {
 	var contacts []Contact
-	for _, p := range sharingPairs(sides) {
+	for _, p := range SharingPairs(sides) {
 		c, err := Compare(ctx, ov, sides[p[0]], sides[p[1]], rules)
 		if err != nil {
 			return "", nil, err
@@ -58,9 +58,9 @@ func Compose(ctx context.Context, ov *git.Overlay, base git.OID, sides []*Side, 
 	return tree, nil, err
 }
 
-// sharingPairs gives the pairs of sides that have a path, a folded path or a directory's place in common: only
+// SharingPairs gives the pairs of sides that have a path, a folded path or a directory's place in common: only
 // these need to be compared.
-func sharingPairs(sides []*Side) [][2]int {
+func SharingPairs(sides []*Side) [][2]int {
 	users := map[string][]int{}
 	for i, side := range sides {
 		mine := map[string]bool{}

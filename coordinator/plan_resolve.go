@@ -1,0 +1,84 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"patchd/worktree"
+	"patchd/worktree/git"
+)
+
+// unresolved drops the reasons that people have taken upon themselves in exactly this case: owners who approved, reviewers who
+// accepted the mechanical merge. What they judged moves to the record's list of resolved reasons.
+func (p *planner) unresolved(ctx context.Context, reasons []Reason, r *worktree.Result) ([]Reason, error) {
+	if len(reasons) == 0 || r.Tree == "" {
+		return reasons, nil
+	}
+	var approvals, others []Reason
+	for _, x := range reasons {
+		if x.Code == CodeOwnerApproval {
+			approvals = append(approvals, x)
+		} else {
+			others = append(others, x)
+		}
+	}
+	var open []Reason
+	for _, part := range []struct {
+		action  Action
+		reasons []Reason
+	}{{ActionAccept, others}, {ActionApprove, approvals}} {
+		if len(part.reasons) == 0 {
+			continue
+		}
+		c, err := p.caseAt(ctx, part.reasons, r.Tree)
+		if err != nil {
+			return nil, err
+		}
+		holds, err := p.around.Rulings.holds(part.action, p.submission.Identity, c)
+		if err != nil {
+			return nil, err
+		}
+		if holds {
+			p.out.Decision.Resolved = append(p.out.Decision.Resolved, part.reasons...)
+		} else {
+			open = append(open, part.reasons...)
+		}
+		p.out.cases = append(p.out.cases, openCase{action: part.action, c: c, holds: holds})
+	}
+	slices.SortFunc(p.out.Decision.Resolved, compareReasons)
+	return open, nil
+}
+
+// openCase is a case of a plan that an action may settle.
+type openCase struct {
+	action Action
+	c      Case
+	holds  bool
+}
+
+// CaseFor is the case that an action on this plan's own reasons would bind; false where there is nothing to do for it.
+func (p *Plan) CaseFor(action Action) (Case, bool) {
+	for _, o := range p.cases {
+		if o.action == action && !o.holds {
+			return o.c, true
+		}
+	}
+	return Case{}, false
+}
+
+// caseAt is the case of reasons whose result is a tree.
+func (p *planner) caseAt(ctx context.Context, reasons []Reason, tree git.OID) (Case, error) {
+	blobs := map[string]git.OID{}
+	for _, x := range reasons {
+		if x.Path == "" {
+			continue
+		}
+		entry, err := git.Lookup(ctx, p.objects, tree, x.Path)
+		if err != nil {
+			return Case{}, fmt.Errorf("look up %q: %w", x.Path, err)
+		}
+		blobs[x.Path] = entry.OID
+	}
+	return caseOf(p.submission.Identity, reasons, blobs), nil
+}
