@@ -27,8 +27,9 @@ type PoolOptions struct {
 }
 
 // Pool keeps linked worktrees outside the user's checkout and moves them from tree to tree by writing only what
-// differs. Whatever was done in a worktree since its last lease is found (by inode, size, times and mode of every file,
-// by content where times cannot tell) and undone before it is leased again. It is safe for concurrent use.
+// differs. Whatever was done in a worktree during a lease is found when the lease ends (by inode, size, times and mode of
+// every file, by content where times cannot tell) and undone before it is leased again. Processes that a lease's user
+// started must have ended by then. It is safe for concurrent use.
 type Pool struct {
 	repo  *git.Repo
 	home  *poolHome
@@ -188,12 +189,18 @@ func (p *Pool) discard(ctx context.Context, tree *poolTree) {
 	}
 }
 
-// giveBack ends a lease.
+// giveBack ends a lease. A worktree that cannot be cleaned is not used again.
 func (p *Pool) giveBack(tree *poolTree) {
+	defer func() { <-p.slots }()
+	ctx := context.Background()
+	if err := tree.clean(ctx); err != nil {
+		p.log.WarnContext(ctx, "worktree could not be cleaned and is removed", "dir", tree.dir, "error", err)
+		p.discard(ctx, tree)
+		return
+	}
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.idle = append(p.idle, tree)
-	p.mu.Unlock()
-	<-p.slots
 }
 
 // Close waits for all leases to end, or for ctx, and removes every worktree that is not leased, git's records of them

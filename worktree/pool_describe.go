@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -26,9 +27,7 @@ func (t *poolTree) describe(ctx context.Context, commit git.OID) error {
 		return fmt.Errorf("describe worktree: %w", err)
 	}
 	files := map[string][]byte{"HEAD": []byte(string(t.head) + "\n")}
-	for name, content := range t.links {
-		files[name] = content
-	}
+	maps.Copy(files, t.links)
 	for name, content := range files {
 		path := filepath.Join(t.admin, name)
 		if present, err := os.ReadFile(path); err == nil && bytes.Equal(present, content) { //nolint:gosec // our own worktree's

@@ -156,7 +156,7 @@ func (d dirHandle) putFile(name string, mode uint32, data []byte) (stat unix.Sta
 		}
 		rest = rest[max(n, 0):]
 	}
-	if stat, err = handle.statSelf(); err != nil || uint32(stat.Mode)&0o7777 == mode {
+	if stat, err = handle.statSelf(); err != nil || stat.Mode&0o7777 == mode {
 		return stat, err
 	}
 	if err := unix.Fchmod(fd, mode); err != nil { // the umask took something away

@@ -105,7 +105,7 @@ func removeLeftover(ctx context.Context, repo *git.Repo, dir, marker string) err
 		return err
 	}
 	if string(owner) != repo.CommonDir() {
-		if _, err := os.Stat(string(owner)); len(owner) == 0 || !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(string(owner)); len(owner) == 0 || !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // only asked whether it exists
 			return nil
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"patchd/worktree/git"
 )
 
-// Lease is a worktree in use. Whatever happens in its directory is undone after Release.
+// Lease is a worktree in use. Whatever happens in its directory is undone by Release.
 type Lease struct {
 	pool    *Pool
 	tree    *poolTree
@@ -35,5 +35,6 @@ func (l *Lease) TreeOf(ctx context.Context, o *git.Overlay) (git.OID, error) {
 	return id, nil
 }
 
-// Release gives the worktree back. It may be called more than once; the lease must not be used afterwards.
+// Release looks through the worktree, undoes what was done in it and gives it back. It may be called more than once; the
+// lease must not be used afterwards.
 func (l *Lease) Release() { l.once.Do(func() { l.pool.giveBack(l.tree) }) }

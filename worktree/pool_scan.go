@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"patchd/worktree/git"
@@ -23,14 +25,20 @@ type damage struct {
 // not listed again. A state is trusted only when it is older than the stamp: a change in the same tick of the file
 // system's clock could hide behind it, so there the content decides.
 type scanner struct {
-	damage
 	stamp  int64
 	repair bool
+	spare  chan struct{} // a token for each further directory that may be scanned meanwhile
+
+	mu sync.Mutex
+	damage
 }
+
+// scanners is how many directories are scanned at once.
+const scanners = 4
 
 // scan finds the damage. With repair, closed directories are opened up again and foreign attributes taken off them.
 func (t *poolTree) scan(ctx context.Context, root dirHandle, repair bool) (damage, error) {
-	s := scanner{stamp: t.stamp, repair: repair}
+	s := scanner{stamp: t.stamp, repair: repair, spare: make(chan struct{}, scanners-1)}
 	if t.root.state.ino == 0 {
 		return damage{}, nil // nothing was ever put there
 	}
@@ -47,16 +55,46 @@ func (s *scanner) dir(ctx context.Context, at dirHandle, dir *poolDir, path stri
 	}
 	for name, file := range dir.files {
 		if !s.same(at, name, file) {
-			s.dirty = append(s.dirty, poolJoin(path, name))
+			s.changed(poolJoin(path, name))
 		}
 	}
-	for name, sub := range dir.dirs {
-		if err := s.sub(ctx, at, sub, poolJoin(path, name), name); err != nil {
-			return err
-		}
+	if err := s.subs(ctx, at, dir, path); err != nil {
+		return err
+	}
+	for _, sub := range dir.dirs {
 		dir.stale = dir.stale || sub.stale
 	}
 	return nil
+}
+
+// subs scans the directories in one, some of them at the same time while there are tokens for it.
+func (s *scanner) subs(ctx context.Context, at dirHandle, dir *poolDir, path string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var inline error
+	for name, sub := range dir.dirs {
+		select {
+		case s.spare <- struct{}{}:
+			group.Go(func() error {
+				defer func() { <-s.spare }()
+				return s.sub(ctx, at, sub, poolJoin(path, name), name)
+			})
+		default:
+			inline = errors.Join(inline, s.sub(ctx, at, sub, poolJoin(path, name), name))
+		}
+	}
+	return errors.Join(inline, group.Wait())
+}
+
+func (s *scanner) changed(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dirty = append(s.dirty, path)
+}
+
+func (s *scanner) foreign(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unknown = append(s.unknown, path)
 }
 
 // list looks for entries that nobody put there, where the directory's state says that there may be any.
@@ -81,7 +119,7 @@ func (s *scanner) list(at dirHandle, dir *poolDir, path string) error {
 		_, isFile := dir.files[name]
 		_, isDir := dir.dirs[name]
 		if !isFile && !isDir && poolJoin(path, name) != ".git" {
-			s.unknown = append(s.unknown, poolJoin(path, name))
+			s.foreign(poolJoin(path, name))
 		}
 	}
 	return nil
@@ -126,7 +164,7 @@ func (s *scanner) sub(ctx context.Context, at dirHandle, dir *poolDir, path, nam
 		if state := stateOf(stat); state.ino == dir.state.ino && state.dev == dir.state.dev {
 			return s.dir(ctx, handle, dir, path)
 		}
-		s.unknown = append(s.unknown, path) // another directory in its place
+		s.foreign(path) // another directory in its place
 		s.lost(dir, path)
 		return nil
 	}
@@ -134,7 +172,7 @@ func (s *scanner) sub(ctx context.Context, at dirHandle, dir *poolDir, path, nam
 		return fmt.Errorf("scan worktree at %q: %w", path, err)
 	}
 	if !errors.Is(err, unix.ENOENT) {
-		s.unknown = append(s.unknown, path)
+		s.foreign(path)
 	}
 	s.lost(dir, path)
 	return nil
@@ -144,7 +182,7 @@ func (s *scanner) sub(ctx context.Context, at dirHandle, dir *poolDir, path, nam
 func (s *scanner) lost(dir *poolDir, path string) {
 	dir.stale = true
 	for name := range dir.files {
-		s.dirty = append(s.dirty, poolJoin(path, name))
+		s.changed(poolJoin(path, name))
 	}
 	for name, sub := range dir.dirs {
 		s.lost(sub, poolJoin(path, name))
@@ -160,10 +198,20 @@ func (s *scanner) same(at dirHandle, name string, file poolFile) bool {
 		return true
 	}
 	if file.entry.Mode == git.ModeGitlink {
-		return false // made anew: it is an empty directory
+		return emptyDir(at, name)
 	}
 	data, err := at.read(name, file.entry.Mode == git.ModeSymlink, maxCheckedBytes)
 	return err == nil && git.HashObject(git.TypeBlob, data) == file.entry.OID
+}
+
+func emptyDir(at dirHandle, name string) bool {
+	sub, err := at.sub(name)
+	if err != nil {
+		return false
+	}
+	defer sub.close()
+	names, err := sub.names()
+	return err == nil && len(names) == 0
 }
 
 // present works out the tree that the tracked files form now.
@@ -179,7 +227,8 @@ func (t *poolTree) present(ctx context.Context, o *git.Overlay) (git.OID, error)
 	}
 	edits := make([]git.TreeEdit, 0, len(found.dirty))
 	for _, path := range found.dirty {
-		entry, err := presentEntry(root, path, o)
+		parent, name := poolSplit(path)
+		entry, err := presentEntry(root, path, t.find(parent, false).files[name].entry, o)
 		if err != nil {
 			return "", err
 		}
@@ -188,8 +237,9 @@ func (t *poolTree) present(ctx context.Context, o *git.Overlay) (git.OID, error)
 	return git.EditTree(ctx, o, t.tree, edits)
 }
 
-// presentEntry is what stands at a path now; a directory, a device or a socket is as good as nothing.
-func presentEntry(root dirHandle, path string, o *git.Overlay) (git.Entry, error) {
+// presentEntry is what stands now where old stood. A directory is as good as nothing unless old is a submodule; so is a
+// device or a socket.
+func presentEntry(root dirHandle, path string, old git.Entry, o *git.Overlay) (git.Entry, error) {
 	dir, name := poolSplit(path)
 	handle, err := root.walk(dir, false)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -210,6 +260,8 @@ func presentEntry(root dirHandle, path string, o *git.Overlay) (git.Entry, error
 	switch {
 	case stat.Mode&unix.S_IFMT == unix.S_IFLNK:
 		mode = git.ModeSymlink
+	case stat.Mode&unix.S_IFMT == unix.S_IFDIR && old.Mode == git.ModeGitlink:
+		return old, nil
 	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
 		return git.Entry{}, nil
 	case stat.Mode&0o100 != 0:

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,9 +114,7 @@ func (s *poolSandbox) requireHolds(t require.TestingT, lease *worktree.Lease, fi
 	})
 	require.NoError(t, err)
 	want := map[string]string{}
-	for path, content := range files {
-		want[path] = content
-	}
+	maps.Copy(want, files)
 	if len(files) == 0 {
 		delete(found, ".")
 	}

@@ -22,6 +22,7 @@ type poolTree struct {
 	tree       git.OID // what the files equal, as far as nobody changed them
 	head       git.OID
 	root       *poolDir
+	dirty      []string          // tracked files that the last lease left changed
 	pointer    []byte            // the content of the ".git" file
 	links      map[string][]byte // the admin files that tie the worktree to its repository
 	stamp      int64             // the file system's time when everything was in place
@@ -76,8 +77,9 @@ func newPoolTree(dir, admin string, head git.OID, repo *git.Repo) (*poolTree, er
 
 func (t *poolTree) close() { t.root = nil }
 
-// move undoes what happened to the files, makes them equal to the wanted tree and describes them to git.
-func (t *poolTree) move(ctx context.Context, request LeaseRequest) error {
+// clean undoes what a lease did: what nobody put there goes at once, files that changed are written again by the next
+// move.
+func (t *poolTree) clean(ctx context.Context) error {
 	root, err := t.openRoot()
 	if err != nil {
 		return err
@@ -92,15 +94,26 @@ func (t *poolTree) move(ctx context.Context, request LeaseRequest) error {
 			return err
 		}
 	}
+	t.dirty = found.dirty
+	return nil
+}
+
+// move makes the files equal to the wanted tree and describes them to git.
+func (t *poolTree) move(ctx context.Context, request LeaseRequest) error {
+	root, err := t.openRoot()
+	if err != nil {
+		return err
+	}
+	defer root.close()
 	w := &writer{tree: t, root: root, objects: request.Objects, batches: map[string]*batch{}}
 	if err := w.plan(ctx, t.root, "", request.Tree); err != nil {
 		return err
 	}
-	w.planDirty(found.dirty)
+	w.planDirty(t.dirty)
 	if err := w.run(ctx); err != nil {
 		return err
 	}
-	t.tree = request.Tree
+	t.tree, t.dirty = request.Tree, nil
 	if err := t.putPointer(root); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"crypto/sha1" //nolint:gosec // git's index format is sealed with SHA-1
 	"encoding/binary"
 )
@@ -24,34 +23,33 @@ func EncodeIndex(entries []IndexEntry) ([]byte, error) {
 	for _, e := range entries {
 		size += 72 + len(e.Path)
 	}
-	b := bytes.NewBuffer(make([]byte, 0, size))
-	b.WriteString("DIRC")
-	writeUint32s(b, 2, uint32(len(entries))) //nolint:gosec // far fewer than 2^32 files fit into memory
+	b := make([]byte, 0, size)
+	b = append(b, "DIRC"...)
+	b = appendUint32s(b, 2, uint32(len(entries))) //nolint:gosec // far fewer than 2^32 files fit into memory
 	for _, e := range entries {
-		if err := encodeIndexEntry(b, e); err != nil {
+		var err error
+		if b, err = appendIndexEntry(b, e); err != nil {
 			return nil, err
 		}
 	}
-	sum := sha1.Sum(b.Bytes()) //nolint:gosec // git's index format
-	b.Write(sum[:])
-	return b.Bytes(), nil
+	sum := sha1.Sum(b) //nolint:gosec // git's index format
+	return append(b, sum[:]...), nil
 }
 
-func encodeIndexEntry(b *bytes.Buffer, e IndexEntry) error {
+func appendIndexEntry(b []byte, e IndexEntry) ([]byte, error) {
 	id, err := e.OID.raw()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	const second = 1_000_000_000
-	start := b.Len()
+	start := len(b)
 	for _, time := range []int64{e.Stat.Ctime, e.Stat.Mtime} {
-		writeUint32s(b, uint32(time/second), uint32(time%second)) //nolint:gosec // the format keeps 32 bits of each
+		b = appendUint32s(b, uint32(time/second), uint32(time%second)) //nolint:gosec // the format keeps 32 bits of each
 	}
-	writeUint32s(b, e.Stat.Dev, e.Stat.Ino, uint32(e.Mode), e.Stat.UID, e.Stat.GID, e.Stat.Size)
-	b.Write(id[:])
-	b.Write(binary.BigEndian.AppendUint16(nil, uint16(min(len(e.Path), 0xfff)))) //nolint:gosec // bounded here
-	b.WriteString(e.Path)
-	padding := 8 - (b.Len()-start)%8
-	b.Write(make([]byte, padding))
-	return nil
+	b = appendUint32s(b, e.Stat.Dev, e.Stat.Ino, uint32(e.Mode), e.Stat.UID, e.Stat.GID, e.Stat.Size)
+	b = append(b, id[:]...)
+	b = binary.BigEndian.AppendUint16(b, uint16(min(len(e.Path), 0xfff))) //nolint:gosec // bounded here
+	b = append(b, e.Path...)
+	padding := 8 - (len(b)-start)%8
+	return append(b, make([]byte, padding)...), nil
 }

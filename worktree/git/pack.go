@@ -157,7 +157,12 @@ func (p *pack) buildIndex(packSum [sha1.Size]byte) {
 }
 
 func writeUint32s(b *bytes.Buffer, values ...uint32) {
+	b.Write(appendUint32s(b.AvailableBuffer(), values...))
+}
+
+func appendUint32s(b []byte, values ...uint32) []byte {
 	for _, v := range values {
-		b.Write(binary.BigEndian.AppendUint32(nil, v))
+		b = binary.BigEndian.AppendUint32(b, v)
 	}
+	return b
 }

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +21,7 @@ func TestTheReferenceWorktreeAgreesWithTheMergeInMemory(t *testing.T) {
 	attributes := "* text eol=crlf ident\nunion merge=union\nlocked -merge\n* filter=bad\n"
 	common := map[string]string{".gitattributes": attributes, "f": tenLines, "crlf": "a\r\n$Id$\r\n", "union": "1\n", "locked": tenLines, "d/x": tenLines + "x\n"}
 	change := func(files map[string]string) git.OID {
-		all := map[string]string{}
-		for path, content := range common {
-			all[path] = content
-		}
+		all := maps.Clone(common)
 		for path, content := range files {
 			if all[path] = content; content == "" {
 				delete(all, path)
