@@ -98,7 +98,7 @@ func (r *stateRun) acceptedPairs(ids []Identity, found map[Identity][]Reason) (m
 			if err != nil {
 				return nil, err
 			}
-			if holds && !out[pairOf(id, other)] {
+			if holds && Composable(c.Codes) && !out[pairOf(id, other)] {
 				out[pairOf(id, other)] = true
 				for _, member := range []Identity{id, other} {
 					r.out[member].Status.Resolved = append(r.out[member].Status.Resolved, c)
@@ -107,6 +107,15 @@ func (r *stateRun) acceptedPairs(ids []Identity, found map[Identity][]Reason) (m
 		}
 	}
 	return out, nil
+}
+
+// Composable reports whether patches that meet for these reasons can be applied at once all the same: their lines lie apart,
+// and only what the lines mean is in question. Others can be chosen between, or rebased one onto the other.
+func Composable(codes []Code) bool {
+	return !slices.ContainsFunc(codes, func(c Code) bool {
+		class, err := ClassOf(c)
+		return err != nil || class == ClassTextual || c == CodePlacementAmbiguous || c == CodeFileRenamed
+	})
 }
 
 func pairOf(a, b Identity) [2]Identity { return [2]Identity{min(a, b), max(a, b)} }
