@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
 
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
@@ -21,9 +24,11 @@ type work struct {
 	sub    *coordinator.Submission
 }
 
-// maxStale bounds how often one job starts again because the target moved under it; then the job ends, since every move
-// queues a decision of its own.
+// maxStale bounds how often one job starts again because the target moved under it; then it is tried again later.
 const maxStale = 20
+
+// elsewhere is when a job of a target that this daemon does not serve is looked at again: another daemon may.
+const elsewhere = 5 * time.Second
 
 // decide works out one patch at the present target commit and records it, or hands it to the checks.
 func (s *Service) decide(ctx context.Context, id ledger.TargetID, identity ledger.Identity, done complete) error {
@@ -80,12 +85,20 @@ func (s *Service) check(ctx context.Context, id ledger.TargetID, identity ledger
 // untilFresh runs do on the patch as it stands, again when the target moved meanwhile. A patch that is decided already, or
 // no longer pending, completes the job without doing anything: jobs come at least once.
 func (s *Service) untilFresh(ctx context.Context, id ledger.TargetID, identity ledger.Identity, done complete, do func(context.Context, *work) error) error {
-	for range maxStale {
-		w, due, err := s.load(ctx, id, identity)
-		if err != nil {
-			return err
+	t, ok := s.byID(id)
+	if !ok {
+		return river.JobSnooze(elsewhere)
+	}
+	var err error
+	for try := range maxStale {
+		w, due, loadErr := s.load(ctx, t, identity)
+		if loadErr != nil {
+			return loadErr
 		}
 		if !due {
+			if try > 0 { // what this job published was overtaken
+				s.settle(ctx, t, identity)
+			}
 			return s.finish(ctx, done)
 		}
 		err = do(ctx, w)
@@ -95,30 +108,28 @@ func (s *Service) untilFresh(ctx context.Context, id ledger.TargetID, identity l
 		}
 		s.metrics.stale.Inc()
 	}
-	return s.finish(ctx, done)
+	return err
 }
 
 func (s *Service) finish(ctx context.Context, done complete) error {
 	return s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error { return done(ctx, tx.Pgx()) })
 }
 
-func (s *Service) load(ctx context.Context, id ledger.TargetID, identity ledger.Identity) (*work, bool, error) {
-	t, ok := s.byID(id)
-	if !ok {
-		return nil, false, fmt.Errorf("target %d is not served here", id)
-	}
-	row, err := s.store.Target(ctx, id)
+// load reads a patch and the state of its target, after a look at the branch itself: who commits and then submits is not
+// answered from the commit before.
+func (s *Service) load(ctx context.Context, t *target, identity ledger.Identity) (*work, bool, error) {
+	row, err := s.observe(ctx, t)
 	if err != nil {
 		return nil, false, err
 	}
-	patch, err := s.store.Patch(ctx, id, identity)
+	patch, err := s.store.Patch(ctx, t.id, identity)
 	if err != nil {
 		return nil, false, err
 	}
 	if patch.Disposition != ledger.Pending || !patch.NeedsDecision {
 		return nil, false, nil
 	}
-	sub, err := s.submission(ctx, id, patch)
+	sub, err := s.submission(ctx, t.id, patch)
 	return &work{target: t, row: row, patch: patch, sub: sub}, true, err
 }
 
@@ -167,11 +178,8 @@ func (s *Service) record(ctx context.Context, w *work, plan *coordinator.Plan, d
 		return err
 	}
 	s.stamp(w, d)
-	entry, record, err := entryOf(d)
-	if err != nil {
-		return err
-	}
-	err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
+	recorded := false
+	err := s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
 		t, err := tx.LockTarget(ctx, w.row.ID)
 		if err != nil {
 			return err
@@ -180,12 +188,32 @@ func (s *Service) record(ctx context.Context, w *work, plan *coordinator.Plan, d
 		if err != nil {
 			return err
 		}
-		if p.Disposition != ledger.Pending || !p.NeedsDecision {
-			return done(ctx, tx.Pgx())
+		if recorded = p.Disposition == ledger.Pending && p.NeedsDecision; recorded {
+			if err := s.write(ctx, tx, t, p, w, d); err != nil {
+				return err
+			}
 		}
-		if p.DecidedCommit == t.Commit && p.DecisionDigest == ledger.Digest(d.DecisionDigest) {
-			p.NeedsDecision, p.NeedsChecks, p.Data = false, false, nil // looked at again, and nothing new
-			return errors.Join(tx.SavePatches(ctx, t, p), done(ctx, tx.Pgx()))
+		return done(ctx, tx.Pgx())
+	})
+	if err != nil {
+		return err
+	}
+	if !recorded {
+		s.settle(ctx, w.target, w.patch.Identity)
+		return nil
+	}
+	s.metrics.decisions.WithLabelValues(string(d.Outcome)).Inc()
+	return nil
+}
+
+// write records a decision of a patch that is due, within the guarded transaction. A decision that is recorded already, of a
+// patch that was looked at again, makes no second entry.
+func (s *Service) write(ctx context.Context, tx *ledger.Tx, t *ledger.Target, p ledger.Patch, w *work, d *coordinator.Decision) error {
+	seq := p.DecidedVersion
+	if p.DecidedCommit != t.Commit || p.DecisionDigest != ledger.Digest(d.DecisionDigest) {
+		entry, record, err := entryOf(d)
+		if err != nil {
+			return err
 		}
 		ref, err := tx.Append(ctx, t, ledger.SameInputs(w.row), entry)
 		if err != nil {
@@ -194,20 +222,13 @@ func (s *Service) record(ctx context.Context, w *work, plan *coordinator.Plan, d
 		if p.Record, err = tx.PutContent(ctx, record); err != nil {
 			return err
 		}
-		project(&p, d, ref.Seq)
-		if err := tx.SavePatches(ctx, t, p); err != nil {
-			return err
-		}
-		if err := tx.RecordOutcomes(ctx, t.ID, p.Identity, ref.Seq, resultOf(d)); err != nil {
-			return err
-		}
-		return done(ctx, tx.Pgx())
-	})
-	if err != nil {
+		seq = ref.Seq
+	}
+	project(&p, d, seq)
+	if err := tx.SavePatches(ctx, t, p); err != nil {
 		return err
 	}
-	s.metrics.decisions.WithLabelValues(string(d.Outcome)).Inc()
-	return nil
+	return tx.RecordOutcomes(ctx, t.ID, p.Identity, seq, resultOf(d))
 }
 
 // entryOf is a decision as the ledger keeps it, and the whole record as it is shown.

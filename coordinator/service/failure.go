@@ -4,17 +4,39 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/riverqueue/river/rivertype"
 
-	"patchd/coordinator"
 	"patchd/coordinator/ledger"
 )
 
-// trouble is what a patch's row keeps of a job that failed.
-type trouble struct {
-	Problem string `json:"problem"`
-	Attempt int    `json:"attempt"`
+// note is what a patch's row keeps for the service beside its decision.
+type note struct {
+	// Problem is why the latest job on the patch failed, and Attempt which try that was; GivenUp says that it was the last.
+	Problem string `json:"problem,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	GivenUp bool   `json:"given_up,omitempty"`
+	// TriesFrom is when the patch was handed in again while a check of it had come to no verdict: runs without a verdict that
+	// are older do not count against the tries that it gets.
+	TriesFrom time.Time `json:"tries_from,omitzero"`
+}
+
+func noteOf(row ledger.Patch) note {
+	var n note
+	if len(row.Data) == 0 || json.Unmarshal(row.Data, &n) != nil {
+		return note{}
+	}
+	return n
+}
+
+// bytes is the note as it is kept, nil where it says nothing.
+func (n note) bytes() []byte {
+	b, err := json.Marshal(n)
+	if err != nil || string(b) == "{}" {
+		return nil
+	}
+	return b
 }
 
 // noteFailure makes a failing job visible on its patch. A job that is given up leaves the patch waiting, with the problem
@@ -25,12 +47,7 @@ func (s *Service) noteFailure(ctx context.Context, job *rivertype.JobRow, proble
 		s.warn(ctx, "cannot read job arguments", err)
 		return
 	}
-	data, err := json.Marshal(trouble{Problem: problem, Attempt: job.Attempt})
-	if err != nil {
-		s.warn(ctx, "cannot write trouble", err)
-		return
-	}
-	err = s.store.InTx(context.WithoutCancel(ctx), func(ctx context.Context, tx *ledger.Tx) error {
+	err := s.store.InTx(context.WithoutCancel(ctx), func(ctx context.Context, tx *ledger.Tx) error {
 		t, err := tx.LockTarget(ctx, ledger.TargetID(args.Target))
 		if err != nil {
 			return err
@@ -42,10 +59,9 @@ func (s *Service) noteFailure(ctx context.Context, job *rivertype.JobRow, proble
 		if p.Disposition != ledger.Pending || !p.NeedsDecision {
 			return nil
 		}
-		p.Data = data
-		if job.Attempt >= job.MaxAttempts {
-			p.Outcome, p.Published = string(coordinator.OutcomeWaiting), string(coordinator.OutcomeWaiting)
-		}
+		n := noteOf(p)
+		n.Problem, n.Attempt, n.GivenUp = problem, job.Attempt, job.Attempt >= job.MaxAttempts
+		p.Data = n.bytes()
 		return tx.SavePatches(ctx, t, p)
 	})
 	if err != nil {
@@ -54,9 +70,12 @@ func (s *Service) noteFailure(ctx context.Context, job *rivertype.JobRow, proble
 }
 
 func problemOf(row ledger.Patch) string {
-	var t trouble
-	if len(row.Data) == 0 || json.Unmarshal(row.Data, &t) != nil || t.Problem == "" {
+	n := noteOf(row)
+	if n.Problem == "" {
 		return ""
 	}
-	return fmt.Sprintf("attempt %d: %s", t.Attempt, t.Problem)
+	return fmt.Sprintf("attempt %d: %s", n.Attempt, n.Problem)
 }
+
+// givenUp reports whether nothing works on a patch that is due: it waits for the cause of its problem to be mended.
+func givenUp(row ledger.Patch) bool { return row.NeedsDecision && noteOf(row).GivenUp }

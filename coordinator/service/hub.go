@@ -58,8 +58,11 @@ func (h *hub) tell(id ledger.TargetID) {
 
 // listen passes the database's notifications to the hub, and connects again when the connection breaks.
 func (s *Service) listen(ctx context.Context) error {
-	for {
+	for again := false; ; again = true {
 		err := s.store.Listen(ctx, func(n ledger.Notification) error {
+			if n.Seq == 0 && again {
+				s.requeueAll(ctx)
+			}
 			s.hub.tell(n.Target)
 			return nil
 		})
@@ -73,6 +76,18 @@ func (s *Service) listen(ctx context.Context) error {
 			return err
 		}
 		s.hub.tell(0)
+	}
+}
+
+// requeueAll queues what is due on all targets: the database was away, and a job that could not even record that it failed
+// would be taken up only when the queue gives it up for lost.
+func (s *Service) requeueAll(ctx context.Context) {
+	for _, r := range s.repos {
+		for _, t := range r.targets {
+			if err := s.requeue(ctx, t); err != nil && ctx.Err() == nil {
+				s.warn(ctx, "cannot queue what is due", err)
+			}
+		}
 	}
 }
 

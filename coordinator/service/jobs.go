@@ -23,8 +23,8 @@ const (
 
 // decideArgs has one patch decided at whatever the target commit is when the job runs.
 type decideArgs struct {
-	Target   int64  `json:"target" river:"unique"`
-	Identity string `json:"identity" river:"unique"`
+	Target   int64  `json:"target"`
+	Identity string `json:"identity"`
 }
 
 // Kind implements river.JobArgs.
@@ -37,8 +37,8 @@ func (decideArgs) InsertOpts() river.InsertOpts {
 
 // checkArgs has the checks of one patch run and the patch decided with their verdicts.
 type checkArgs struct {
-	Target   int64  `json:"target" river:"unique"`
-	Identity string `json:"identity" river:"unique"`
+	Target   int64  `json:"target"`
+	Identity string `json:"identity"`
 }
 
 // Kind implements river.JobArgs.
@@ -49,10 +49,14 @@ func (checkArgs) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{Queue: queueChecks, MaxAttempts: maxAttempts}
 }
 
-// Times of the job queue. Checks have time limits of their own, so their jobs have none.
+// Times of the job queue. Checks have time limits of their own; the limit of their jobs only lets the queue forget those of a
+// daemon that was killed.
 const (
-	maxAttempts   = 10
+	maxAttempts   = 30
+	firstRetry    = time.Second
+	mostRetry     = time.Minute
 	planTimeout   = 5 * time.Minute
+	checkTimeout  = 12 * time.Hour
 	rescueAfter   = time.Minute // a plan that is older was lost with its process; redoing one that was not is harmless
 	fetchCooldown = time.Millisecond
 	fetchPoll     = 250 * time.Millisecond
@@ -89,7 +93,22 @@ func (w *checkWorker) Work(ctx context.Context, job *river.Job[checkArgs]) error
 }
 
 // Timeout implements river.Worker.
-func (w *checkWorker) Timeout(*river.Job[checkArgs]) time.Duration { return noTimeout }
+func (w *checkWorker) Timeout(*river.Job[checkArgs]) time.Duration { return checkTimeout }
+
+// retries spaces the tries of a job that failed: soon at first, for what mends itself, then a minute apart.
+type retries struct{}
+
+// NextRetry implements river.ClientRetryPolicy.
+func (retries) NextRetry(job *rivertype.JobRow) time.Time {
+	wait := mostRetry
+	if job.Attempt < 6 {
+		wait = firstRetry << job.Attempt
+	}
+	if job.AttemptedAt == nil {
+		return job.ScheduledAt.Add(wait)
+	}
+	return job.AttemptedAt.Add(wait)
+}
 
 // complete marks a job done within the transaction that records what it did.
 type complete func(ctx context.Context, tx pgx.Tx) error
@@ -105,7 +124,7 @@ func (s *Service) openJobs() error {
 			queueChecks: {MaxWorkers: s.config.CheckWorkers},
 		},
 		FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll, JobTimeout: noTimeout, RescueStuckJobsAfter: rescueAfter + planTimeout,
-		ErrorHandler: &failures{service: s},
+		ErrorHandler: &failures{service: s}, RetryPolicy: retries{},
 	})
 	if err != nil {
 		return fmt.Errorf("make job client: %w", err)

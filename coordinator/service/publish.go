@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"patchd/coordinator"
+	"patchd/coordinator/ledger"
 	"patchd/worktree"
 	"patchd/worktree/git"
 )
@@ -54,6 +55,11 @@ func (s *Service) publish(ctx context.Context, w *work, plan *coordinator.Plan, 
 func (r *repository) moveOwn(ctx context.Context, ref git.Ref, want git.OID, ours func(context.Context, git.OID) (bool, error)) error {
 	r.refs.Lock()
 	defer r.refs.Unlock()
+	return r.moveLocked(ctx, ref, want, ours)
+}
+
+// moveLocked is moveOwn for who holds the lock of the repository's refs.
+func (r *repository) moveLocked(ctx context.Context, ref git.Ref, want git.OID, ours func(context.Context, git.OID) (bool, error)) error {
 	found, exists, err := r.git.Resolve(ctx, ref)
 	if err != nil {
 		return fmt.Errorf("read ref %s: %w", ref, err)
@@ -77,6 +83,28 @@ func (r *repository) moveOwn(ctx context.Context, ref git.Ref, want git.OID, our
 		return fmt.Errorf("move ref %s: %w", ref, err)
 	}
 	return nil
+}
+
+// settle brings a patch's candidate ref to what the ledger says of the patch: a decision that was overtaken, or a
+// withdrawal, may have left another one. A patch that is due is left to whoever decides it. A failure is logged: the next
+// start settles again.
+func (s *Service) settle(ctx context.Context, t *target, id ledger.Identity) {
+	identity := coordinator.Identity(id)
+	t.repo.refs.Lock()
+	defer t.repo.refs.Unlock()
+	p, err := s.store.Patch(ctx, t.id, id)
+	if err == nil && (p.Disposition != ledger.Pending || !p.NeedsDecision) {
+		want := git.ZeroOID
+		if p.Disposition != ledger.Withdrawn && p.Disposition != ledger.Rejected && p.CandidateCommit != "" {
+			want = p.CandidateCommit
+		}
+		err = t.repo.moveLocked(ctx, candidateRef(identity), want, func(ctx context.Context, found git.OID) (bool, error) {
+			return t.repo.isCandidateOf(ctx, found, identity)
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		s.warn(ctx, "cannot settle candidate ref", err)
+	}
 }
 
 // isCandidateOf reports whether a commit is one that patchd makes for the patch.

@@ -28,12 +28,15 @@ func (s *Service) Wait(ctx context.Context, repo string, ref git.Ref, id coordin
 	}
 	changed, done := s.hub.subscribe(t.id)
 	defer done()
+	if _, err := s.observe(ctx, t); err != nil {
+		s.warn(ctx, "cannot look at target", err) // whoever waits is told what is recorded
+	}
 	for {
 		row, err := s.store.Patch(ctx, t.id, ledger.Identity(id))
 		if err != nil {
 			return nil, notFound(err, "no patch %q", id)
 		}
-		if row.Disposition != ledger.Pending || !row.NeedsDecision {
+		if row.Disposition != ledger.Pending || !row.NeedsDecision || givenUp(row) {
 			return s.patch(ctx, t, row.Identity)
 		}
 		select {
@@ -119,10 +122,16 @@ func (s *Service) describe(ctx context.Context, t *target, row ledger.Patch) (*P
 		p.Title, p.Paths = m.Title, m.Paths
 	}
 	if row.DecidedCommit == "" {
+		if givenUp(row) {
+			p.Outcome = coordinator.OutcomeWaiting
+		}
 		return p, nil
 	}
 	p.Outcome, p.Class, p.DecidedAt = coordinator.Outcome(row.Published), coordinator.Class(row.Class), git.OID(row.DecidedCommit)
-	p.Candidate = git.OID(row.CandidateCommit)
+	p.Candidate = row.CandidateCommit
+	if givenUp(row) {
+		p.Outcome = coordinator.OutcomeWaiting
+	}
 	raw, err := s.store.Content(ctx, row.Record)
 	if err != nil {
 		return nil, err
@@ -147,7 +156,7 @@ func stateOf(row ledger.Patch) PatchState {
 		return StateRejected
 	case ledger.Pending:
 	}
-	if row.NeedsDecision {
+	if row.NeedsDecision && !givenUp(row) {
 		return StateDeciding
 	}
 	return StateDecided
@@ -245,7 +254,7 @@ func (s *Service) Targets(ctx context.Context) ([]Target, error) {
 			}
 			view := Target{Repo: r.name, Ref: t.ref, Commit: git.OID(row.Commit), Version: int64(row.Version), HeadHash: string(row.HeadHash), Pending: len(pending), Paused: row.Paused}
 			for _, p := range pending {
-				if p.NeedsDecision {
+				if stateOf(p) == StateDeciding {
 					view.Deciding++
 				}
 			}

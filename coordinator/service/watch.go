@@ -19,12 +19,18 @@ import (
 func (s *Service) watch(ctx context.Context) error {
 	ticker := time.NewTicker(s.config.PollInterval)
 	defer ticker.Stop()
+	said := map[*target]string{} // each trouble is logged once, not at every look
 	for {
 		for _, r := range s.repos {
 			for _, t := range r.targets {
-				if err := s.observe(ctx, t); err != nil && ctx.Err() == nil {
-					s.warn(ctx, "cannot follow target "+string(t.ref), err)
+				trouble := ""
+				if _, err := s.observe(ctx, t); err != nil && ctx.Err() == nil {
+					trouble = err.Error()
 				}
+				if trouble != "" && trouble != said[t] {
+					s.config.Logger.WarnContext(ctx, "cannot follow target", slog.String("repo", r.name), slog.String("target", string(t.ref)), slog.String("error", trouble))
+				}
+				said[t] = trouble
 			}
 		}
 		select {
@@ -35,32 +41,30 @@ func (s *Service) watch(ctx context.Context) error {
 	}
 }
 
-// observe records where a branch stands, if that is news, and has everything pending decided again.
-func (s *Service) observe(ctx context.Context, t *target) error {
+// observe gives a target as the ledger has it after recording where the branch stands, if that is news, and having
+// everything pending decided again. A branch that is gone is an error, and what was decided stays.
+func (s *Service) observe(ctx context.Context, t *target) (ledger.Target, error) {
 	tip, exists, err := t.repo.git.Resolve(ctx, t.ref)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", t.ref, err)
+		return ledger.Target{}, fmt.Errorf("read %s: %w", t.ref, err)
 	}
 	if !exists {
-		return errf(ErrNotFound, "target", "make the branch, or serve another one with --target", "branch %s does not exist", t.ref)
+		return ledger.Target{}, errf(ErrNotFound, "target", "make the branch, or serve another one with --target", "branch %s does not exist", t.ref)
 	}
 	row, err := s.store.Target(ctx, t.id)
-	if err != nil {
-		return err
-	}
-	if row.Commit == ledger.OID(tip) {
-		return nil
+	if err != nil || row.Commit == tip {
+		return row, err
 	}
 	commit, err := t.repo.git.ReadCommit(ctx, tip)
 	if err != nil {
-		return fmt.Errorf("read tip of %s: %w", t.ref, err)
+		return row, fmt.Errorf("read tip of %s: %w", t.ref, err)
 	}
 	err = s.move(ctx, t, row, commit)
 	var stale *ledger.StaleError
-	if errors.As(err, &stale) {
-		return nil // somebody else saw it first; the next look tells
+	if err != nil && !errors.As(err, &stale) { // stale: somebody else saw it first
+		return row, err
 	}
-	return err
+	return s.store.Target(ctx, t.id)
 }
 
 func (s *Service) move(ctx context.Context, t *target, row ledger.Target, tip *git.Commit) error {
@@ -78,7 +82,7 @@ func (s *Service) move(ctx context.Context, t *target, row ledger.Target, tip *g
 		if _, flagged, err = tx.MoveTarget(ctx, locked, expect, ledger.OID(tip.OID), ledger.Entry{Payload: payload}); err != nil {
 			return err
 		}
-		return s.queuePending(ctx, tx, t.id)
+		return s.queuePending(ctx, tx, locked)
 	})
 	if err != nil {
 		return fmt.Errorf("record move of %s to %s: %w", t.ref, tip.OID, err)
@@ -89,20 +93,30 @@ func (s *Service) move(ctx context.Context, t *target, row ledger.Target, tip *g
 	return nil
 }
 
-// queuePending queues a decision for every pending patch that needs one.
-func (s *Service) queuePending(ctx context.Context, tx *ledger.Tx, id ledger.TargetID) error {
-	patches, err := tx.PendingPatches(ctx, id)
+// queuePending queues a decision for every pending patch that needs one; a patch that was given up gets all its tries again.
+func (s *Service) queuePending(ctx context.Context, tx *ledger.Tx, t *ledger.Target) error {
+	patches, err := tx.PendingPatches(ctx, t.ID)
 	if err != nil {
 		return err
 	}
 	var jobs []river.InsertManyParams
+	var relieved []ledger.Patch
 	for _, p := range patches {
-		if p.NeedsDecision {
-			jobs = append(jobs, river.InsertManyParams{Args: decideArgs{Target: int64(id), Identity: string(p.Identity)}})
+		if !p.NeedsDecision {
+			continue
+		}
+		jobs = append(jobs, river.InsertManyParams{Args: decideArgs{Target: int64(t.ID), Identity: string(p.Identity)}})
+		if n := noteOf(p); n.GivenUp {
+			n.Problem, n.Attempt, n.GivenUp = "", 0, false
+			p.Data = n.bytes()
+			relieved = append(relieved, p)
 		}
 	}
 	if len(jobs) == 0 {
 		return nil
+	}
+	if err := tx.SavePatches(ctx, t, relieved...); err != nil {
+		return err
 	}
 	if _, err := s.jobs.InsertManyTx(ctx, tx.Pgx(), jobs); err != nil {
 		return fmt.Errorf("queue decisions: %w", err)
@@ -118,11 +132,7 @@ func (s *Service) recover(ctx context.Context) error {
 			return err
 		}
 		for _, t := range r.targets {
-			if err := s.observe(ctx, t); err != nil {
-				return err
-			}
-			err := s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error { return s.queuePending(ctx, tx, t.id) })
-			if err != nil {
+			if err := s.catchUp(ctx, t); err != nil {
 				return err
 			}
 			if err := s.reconcileRefs(ctx, t); err != nil {
@@ -133,35 +143,50 @@ func (s *Service) recover(ctx context.Context) error {
 	return nil
 }
 
-// reconcileRefs drops candidate refs of this target's patches that are no candidates any more: a crash can leave one.
-func (s *Service) reconcileRefs(ctx context.Context, t *target) error {
-	for _, d := range []ledger.Disposition{ledger.Withdrawn, ledger.Rejected} {
-		cursor := ledger.PatchCursor{}
-		for {
-			page, err := s.store.ListPatches(ctx, t.id, ledger.PatchFilter{Dispositions: []ledger.Disposition{d}}, cursor, pageMax)
-			if err != nil {
-				return err
-			}
-			for _, p := range page {
-				if err := s.dropCandidate(ctx, t, p.Identity); err != nil {
-					s.warn(ctx, "cannot drop candidate ref", err)
-				}
-			}
-			if len(page) < pageMax {
-				break
-			}
-			last := page[len(page)-1]
-			cursor = ledger.PatchCursor{AdmittedSeq: last.AdmittedSeq, Identity: last.Identity}
+// catchUp looks at a branch and queues what is due on it. A branch that was served before and is gone now keeps nothing else
+// from being served.
+func (s *Service) catchUp(ctx context.Context, t *target) error {
+	_, err := s.observe(ctx, t)
+	var gone *Error
+	if errors.As(err, &gone) {
+		row, rowErr := s.store.Target(ctx, t.id)
+		if rowErr != nil || row.Commit == "" {
+			return errors.Join(err, rowErr)
 		}
+		s.warn(ctx, "cannot follow target", err)
+	} else if err != nil {
+		return err
 	}
-	return nil
+	return s.requeue(ctx, t)
 }
 
-func (s *Service) dropCandidate(ctx context.Context, t *target, id ledger.Identity) error {
-	identity := coordinator.Identity(id)
-	return t.repo.moveOwn(ctx, candidateRef(identity), git.ZeroOID, func(ctx context.Context, found git.OID) (bool, error) {
-		return t.repo.isCandidateOf(ctx, found, identity)
+// requeue queues every decision that is due. Jobs that are there already then find nothing to do.
+func (s *Service) requeue(ctx context.Context, t *target) error {
+	return s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
+		row, err := tx.LockTarget(ctx, t.id)
+		if err != nil {
+			return err
+		}
+		return s.queuePending(ctx, tx, row)
 	})
+}
+
+// reconcileRefs settles the candidate refs of this target's patches: a crash can leave one that was overtaken.
+func (s *Service) reconcileRefs(ctx context.Context, t *target) error {
+	settled := []ledger.Disposition{ledger.Pending, ledger.Withdrawn, ledger.Rejected}
+	for cursor := (ledger.PatchCursor{}); ; {
+		page, err := s.store.ListPatches(ctx, t.id, ledger.PatchFilter{Dispositions: settled}, cursor, pageMax)
+		if err != nil {
+			return err
+		}
+		for _, p := range page {
+			cursor = ledger.PatchCursor{AdmittedSeq: p.AdmittedSeq, Identity: p.Identity}
+			s.settle(ctx, t, p.Identity)
+		}
+		if len(page) < pageMax {
+			return nil
+		}
+	}
 }
 
 // removeStaleLocks removes lock files of patchd's own refs that a killed git left. Nobody else writes under refs/patchd, and

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"log/slog"
 
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
@@ -52,9 +51,7 @@ func (s *Service) Withdraw(ctx context.Context, by Credential, repo string, ref 
 		return nil, err
 	}
 	if gone {
-		if err := s.dropCandidate(ctx, t, id); err != nil {
-			s.config.Logger.WarnContext(ctx, "cannot drop candidate ref", slog.Any("error", err))
-		}
+		s.settle(ctx, t, id)
 	}
 	return s.patch(ctx, t, id)
 }
