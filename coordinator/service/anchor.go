@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ const anchorEvery = time.Second
 // anchorPrefix begins the blob that an anchor points at, so that the ref is recognised as ours.
 const anchorPrefix = "patchd ledger head "
 
-// anchor keeps the ledger heads in the repositories, so that a cut tail shows, until ctx ends; then once more.
+// anchor keeps the ledger heads in the repositories, so that a cut tail shows, until ctx ends.
 func (s *Service) anchor(ctx context.Context) error {
 	wake, done := s.hub.subscribe(s.targetIDs()...)
 	defer done()
@@ -31,12 +32,11 @@ func (s *Service) anchor(ctx context.Context) error {
 		s.anchorAll(ctx)
 		select {
 		case <-ctx.Done():
-			s.anchorAll(context.WithoutCancel(ctx))
 			return ctx.Err()
 		case <-wake:
 		}
 		if err := pause(ctx, anchorEvery); err != nil {
-			continue
+			return err
 		}
 	}
 }
@@ -51,12 +51,18 @@ func (s *Service) targetIDs() []ledger.TargetID {
 	return ids
 }
 
+// anchorAll anchors every head that has moved. One call runs at a time.
 func (s *Service) anchorAll(ctx context.Context) {
 	for _, r := range s.repos {
 		for _, t := range r.targets {
+			trouble := ""
 			if err := s.anchorOne(ctx, t); err != nil && !errors.Is(err, context.Canceled) {
-				s.warn(ctx, "cannot anchor ledger head", err)
+				trouble = err.Error()
 			}
+			if trouble != "" && trouble != t.anchorTrouble { // logged once, not at every entry
+				s.config.Logger.ErrorContext(ctx, "cannot anchor ledger head", slog.String("repo", r.name), slog.String("target", string(t.ref)), slog.String("error", trouble))
+			}
+			t.anchorTrouble = trouble
 		}
 	}
 }
@@ -68,8 +74,14 @@ func (s *Service) anchorOne(ctx context.Context, t *target) error {
 	}
 	head := git.Object{Type: git.TypeBlob, Data: []byte(anchorPrefix + string(row.HeadHash) + "\n")}
 	head.OID = git.HashObject(head.Type, head.Data)
-	if found, exists, err := t.repo.git.Resolve(ctx, anchorRef(t.ref)); err != nil || (exists && found == head.OID) {
+	found, exists, err := t.repo.git.Resolve(ctx, anchorRef(t.ref))
+	if err != nil || (exists && found == head.OID) {
 		return err
+	}
+	if exists {
+		if err := s.continues(ctx, t, found); err != nil {
+			return err
+		}
 	}
 	if err := t.repo.git.WritePack(ctx, []git.Object{head}); err != nil {
 		return fmt.Errorf("write anchor: %w", err)
@@ -78,6 +90,30 @@ func (s *Service) anchorOne(ctx context.Context, t *target) error {
 		hash, err := t.repo.anchored(ctx, found)
 		return hash != "", err
 	})
+}
+
+// continues fails where the ledger does not hold the head that is anchored: its tail was cut, it was rewritten, or another
+// one was put in its place. The anchor is all that shows it, so it is left alone.
+func (s *Service) continues(ctx context.Context, t *target, found git.OID) error {
+	hash, err := t.repo.anchored(ctx, found)
+	if err != nil || hash == "" {
+		return err // none of ours: moving it raises the alarm
+	}
+	if _, known, err := s.store.EntryByHash(ctx, t.id, hash); err != nil || known {
+		return err
+	}
+	return &CutError{Ref: anchorRef(t.ref), Hash: string(hash)}
+}
+
+// CutError says that the head that a repository keeps is not in the ledger. The ref stays as it is.
+type CutError struct {
+	Ref  git.Ref
+	Hash string
+}
+
+// Error says what was found where, and what to do.
+func (e *CutError) Error() string {
+	return fmt.Sprintf("ref %s anchors ledger head %s, which the ledger does not hold: it was cut, rewritten or replaced; look into it, then delete the ref", e.Ref, e.Hash)
 }
 
 // anchored is the head hash in an anchor's blob, empty where it is none of ours.

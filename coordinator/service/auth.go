@@ -24,7 +24,8 @@ func (c Credential) Has(scope Scope) bool {
 }
 
 // Authenticate finds the credential of a bearer token.
-func (s *Service) Authenticate(ctx context.Context, token string) (Credential, error) {
+func (s *Service) Authenticate(ctx context.Context, token string) (c Credential, err error) {
+	defer away(&err)
 	row, found, err := s.store.CredentialByToken(ctx, ledger.SHA256([]byte(token)))
 	if err != nil {
 		return Credential{}, err

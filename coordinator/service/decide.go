@@ -37,7 +37,7 @@ func (s *Service) decide(ctx context.Context, id ledger.TargetID, identity ledge
 		if err != nil {
 			return err
 		}
-		known, err := s.verdicts(ctx, w.target.repo, plan)
+		known, err := s.verdicts(ctx, w, plan)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s *Service) check(ctx context.Context, id ledger.TargetID, identity ledger
 			return err
 		}
 		for {
-			known, err := s.verdicts(ctx, w.target.repo, plan)
+			known, err := s.verdicts(ctx, w, plan)
 			if err != nil {
 				return err
 			}

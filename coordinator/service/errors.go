@@ -1,6 +1,13 @@
 package service
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
 
 // ErrorCode says what kind of failure an Error is; each face maps the codes once.
 type ErrorCode string
@@ -35,4 +42,24 @@ func (e *Error) Error() string {
 
 func errf(code ErrorCode, field, hint, format string, args ...any) *Error {
 	return &Error{Code: code, Field: field, Hint: hint, Message: fmt.Sprintf(format, args...)}
+}
+
+// away turns the absence of the database into an answer that clients wait for: they ask again.
+func away(err *error) {
+	if *err != nil && databaseAway(*err) {
+		*err = errf(ErrUnavailable, "", "try again in a moment", "the database does not answer: %v", *err)
+	}
+}
+
+// databaseAway reports whether a connection could not be made, broke, or was ended by the server.
+func databaseAway(err error) bool {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return true
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08") // operator intervention, connection exception
+	}
+	return pgconn.SafeToRetry(err)
 }

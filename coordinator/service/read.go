@@ -21,7 +21,8 @@ const (
 )
 
 // Wait gives the patch once it is decided at the present target commit, or leaves the set; ctx bounds the wait.
-func (s *Service) Wait(ctx context.Context, repo string, ref git.Ref, id coordinator.Identity) (*Patch, error) {
+func (s *Service) Wait(ctx context.Context, repo string, ref git.Ref, id coordinator.Identity) (patch *Patch, err error) {
+	defer away(&err)
 	t, err := s.lookup(repo, ref)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,8 @@ func (s *Service) Wait(ctx context.Context, repo string, ref git.Ref, id coordin
 
 // Patch finds one patch by identity, unique prefix of at least seven digits, label or submission id, with its decision and
 // its submissions.
-func (s *Service) Patch(ctx context.Context, repo string, ref git.Ref, key string) (*Patch, error) {
+func (s *Service) Patch(ctx context.Context, repo string, ref git.Ref, key string) (patch *Patch, err error) {
+	defer away(&err)
 	t, id, err := s.find(ctx, repo, ref, key)
 	if err != nil {
 		return nil, err
@@ -163,7 +165,8 @@ func stateOf(row ledger.Patch) PatchState {
 }
 
 // Patches lists patches, latest admitted first.
-func (s *Service) Patches(ctx context.Context, f Filter) (*Page, error) {
+func (s *Service) Patches(ctx context.Context, f Filter) (page *Page, err error) {
+	defer away(&err)
 	t, err := s.lookup(f.Repo, f.Target)
 	if err != nil {
 		return nil, err
@@ -183,7 +186,7 @@ func (s *Service) Patches(ctx context.Context, f Filter) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{Patches: []Patch{}}
+	page = &Page{Patches: []Patch{}}
 	for {
 		rows, err := s.store.ListPatches(ctx, t.id, ledger.PatchFilter{Dispositions: dispositions, Published: string(f.Outcome)}, cursor, limit)
 		if err != nil {
@@ -240,7 +243,8 @@ func parseCursor(s string) (ledger.PatchCursor, error) {
 }
 
 // Targets lists what is served.
-func (s *Service) Targets(ctx context.Context) ([]Target, error) {
+func (s *Service) Targets(ctx context.Context) (targets []Target, err error) {
+	defer away(&err)
 	var out []Target
 	for _, r := range s.repos {
 		for _, t := range r.targets {
@@ -265,7 +269,8 @@ func (s *Service) Targets(ctx context.Context) ([]Target, error) {
 }
 
 // Log reads a target's ledger, ascending from entry from (1 is the first).
-func (s *Service) Log(ctx context.Context, repo string, ref git.Ref, from int64, limit int) ([]Entry, error) {
+func (s *Service) Log(ctx context.Context, repo string, ref git.Ref, from int64, limit int) (entries []Entry, err error) {
+	defer away(&err)
 	t, err := s.lookup(repo, ref)
 	if err != nil {
 		return nil, err

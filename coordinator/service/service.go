@@ -28,6 +28,7 @@ type Service struct {
 	jobs   *river.Client[pgx.Tx]
 	hub    *hub
 	runner *checker.Runner
+	asking keyed[ledger.VerdictKey] // the questions whose commands run just now
 
 	running sync.RWMutex // write-held while Run starts and ends the workers
 	ready   bool
@@ -50,6 +51,8 @@ type target struct {
 	repo *repository
 	id   ledger.TargetID
 	ref  git.Ref
+
+	anchorTrouble string // what last kept the head from being anchored; of anchorAll alone
 }
 
 // Open migrates the database, opens the repositories and records the targets. Nothing runs yet.
@@ -119,7 +122,7 @@ func (s *Service) openRepository(ctx context.Context, rc RepoConfig) (*repositor
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Join(err, repo.Close())
+		return nil, errors.Join(err, r.checker.Close(ctx), repo.Close())
 	}
 	return r, nil
 }
@@ -129,12 +132,14 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.recover(ctx); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.listen(ctx) })
-	group.Go(func() error { return s.watch(ctx) })
-	group.Go(func() error { return s.anchor(ctx) })
-	group.Go(func() error { return s.work(ctx) })
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.listen(running) })
+	group.Go(func() error { return s.watch(running) })
+	group.Go(func() error { return s.anchor(running) })
+	group.Go(func() error { return s.work(running) })
+	err := group.Wait()
+	s.anchorAll(context.WithoutCancel(ctx)) // once more, for what was recorded while it stopped
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil

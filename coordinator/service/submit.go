@@ -7,10 +7,10 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/riverqueue/river"
 
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
+	"patchd/worktree/git"
 )
 
 // KindAdmitted is the ledger entry of a submission that joined the set.
@@ -26,11 +26,12 @@ type admission struct {
 
 // Submit records an attempt and, unless it is refused, the submission, and has it decided. The answer is given after the
 // commit: what was acknowledged is not lost. A refused attempt (request key, digest, manifest) is an answer, not an error.
-func (s *Service) Submit(ctx context.Context, in Submission) (*Receipt, error) {
+func (s *Service) Submit(ctx context.Context, in Submission) (receipt *Receipt, err error) {
+	defer away(&err)
 	manifest, err := coordinator.ParseManifest(in.Manifest)
 	t, terr := s.targetOf(in, manifest)
 	if terr != nil {
-		return nil, terr
+		return nil, errors.Join(terr, err)
 	}
 	a := attempt{service: s, in: in, target: t, manifest: manifest, fingerprint: fingerprint(manifest, in)}
 	if err == nil {
@@ -49,15 +50,24 @@ func (s *Service) Submit(ctx context.Context, in Submission) (*Receipt, error) {
 	return a.record(ctx)
 }
 
+// targetOf is the target that a submission is for. A manifest that names none, or could not be read, is for the only one
+// that is served, and else for main.
 func (s *Service) targetOf(in Submission, m *coordinator.Manifest) (*target, error) {
-	repo := in.Repo
-	if m == nil {
-		return s.lookup(repo, "")
+	repo, ref := in.Repo, git.Ref("")
+	if m != nil {
+		ref = m.TargetRef("")
+		if repo == "" {
+			repo = m.Repo
+		}
 	}
-	if repo == "" {
-		repo = m.Repo
+	t, err := s.lookup(repo, ref)
+	var ambiguous *Error
+	if ref == "" && errors.As(err, &ambiguous) && ambiguous.Code == ErrAmbiguous {
+		if byDefault, defaultErr := s.lookup(repo, coordinator.DefaultTarget); defaultErr == nil {
+			return byDefault, nil
+		}
 	}
-	return s.lookup(repo, m.TargetRef(""))
+	return t, err
 }
 
 // fingerprint digests what a request asks for, metadata and request key aside.
@@ -172,6 +182,7 @@ func (a *attempt) record(ctx context.Context) (*Receipt, error) {
 }
 
 func (a *attempt) write(ctx context.Context, tx *ledger.Tx, receipt *Receipt) error {
+	receipt.Outcome, receipt.Decision = "", nil // the transaction may be run again
 	t, err := tx.LockTarget(ctx, a.target.id)
 	if err != nil {
 		return err
@@ -223,33 +234,50 @@ func (a *attempt) admit(ctx context.Context, tx *ledger.Tx, t *ledger.Target, re
 	if err != nil {
 		return err
 	}
-	return a.enqueue(ctx, tx, t, ledger.Identity(receipt.Identity))
+	return a.enqueue(ctx, tx, t, receipt)
 }
 
-// enqueue has the patch decided unless it already is; what waits may be waiting for what has just arrived, so it is
-// looked at again.
-func (a *attempt) enqueue(ctx context.Context, tx *ledger.Tx, t *ledger.Target, id ledger.Identity) error {
-	p, err := tx.Patch(ctx, t.ID, id)
+// enqueue has the patch decided. What is decided already is the answer, except that what waits is looked at again: it may
+// have waited for what has just arrived, or for another try of a check.
+func (a *attempt) enqueue(ctx context.Context, tx *ledger.Tx, t *ledger.Target, receipt *Receipt) error {
+	p, err := tx.Patch(ctx, t.ID, ledger.Identity(receipt.Identity))
 	if err != nil {
 		return err
 	}
-	if p.Disposition != ledger.Pending {
-		return nil
+	waiting := p.Outcome == string(coordinator.OutcomeWaiting)
+	if p.Disposition != ledger.Pending || !p.NeedsDecision && !waiting {
+		return a.known(ctx, tx, p, receipt)
 	}
-	if p.Outcome == string(coordinator.OutcomeWaiting) && !p.NeedsDecision {
-		p.NeedsDecision = true
-		if err := tx.SavePatches(ctx, t, p); err != nil {
-			return err
-		}
+	n := noteOf(p)
+	n.Problem, n.Attempt, n.GivenUp = "", 0, false
+	if waiting && p.Code == string(coordinator.CodeCheckInconclusive) {
+		n.TriesFrom = a.service.config.Clock().UTC()
 	}
-	if !p.NeedsDecision {
-		return nil
+	p.NeedsDecision, p.Data = true, n.bytes()
+	if err := tx.SavePatches(ctx, t, p); err != nil {
+		return err
 	}
-	_, err = a.service.jobs.InsertTx(ctx, tx.Pgx(), decideArgs{Target: int64(t.ID), Identity: string(id)}, &river.InsertOpts{})
-	if err != nil {
+	if _, err = a.service.jobs.InsertTx(ctx, tx.Pgx(), decideArgs{Target: int64(t.ID), Identity: string(p.Identity)}, nil); err != nil {
 		return fmt.Errorf("queue decision: %w", err)
 	}
 	return nil
+}
+
+// known answers with the decision that a patch has, and records it as what became of the attempt.
+func (a *attempt) known(ctx context.Context, tx *ledger.Tx, p ledger.Patch, receipt *Receipt) error {
+	if p.Record == "" {
+		return nil
+	}
+	raw, err := tx.Content(ctx, p.Record)
+	if err != nil {
+		return err
+	}
+	d := &coordinator.Decision{}
+	if err := json.Unmarshal(raw, d); err != nil {
+		return fmt.Errorf("read decision record: %w", err)
+	}
+	receipt.Outcome, receipt.Decision = coordinator.Outcome(p.Published), d
+	return tx.RecordOutcome(ctx, ledger.AttemptID(receipt.AttemptID), p.DecidedVersion, resultOf(d))
 }
 
 // errRepeated rolls back a transaction whose request key was claimed by another one meanwhile.

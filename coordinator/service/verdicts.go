@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"patchd/checks"
 	"patchd/coordinator"
@@ -38,7 +39,8 @@ func (k knownVerdicts) attach(d *coordinator.Decision) {
 }
 
 // verdicts reads what is recorded for the checks of a plan, on its tree and on the target's.
-func (s *Service) verdicts(ctx context.Context, r *repository, plan *coordinator.Plan) (knownVerdicts, error) {
+// Runs without a verdict from before the patch was handed in again leave it its tries.
+func (s *Service) verdicts(ctx context.Context, w *work, plan *coordinator.Plan) (knownVerdicts, error) {
 	known := knownVerdicts{verdicts: coordinator.Verdicts{}, evidence: map[coordinator.Question][]coordinator.CheckEvidence{}}
 	if !plan.Due() {
 		return known, nil
@@ -46,11 +48,15 @@ func (s *Service) verdicts(ctx context.Context, r *repository, plan *coordinator
 	for _, c := range plan.Checks {
 		for _, tree := range []git.OID{plan.Tree, plan.Decision.Target.Tree} {
 			q := coordinator.Question{Tree: tree, Command: c.Command}
-			runs, err := s.runs(ctx, r, plan.Policy, q)
+			key, err := s.verdictKey(w.target.repo, plan.Policy, q)
 			if err != nil {
 				return known, err
 			}
-			verdict, final := verdictOf(runs, plan.Policy)
+			runs, err := s.store.Verdicts(ctx, key)
+			if err != nil {
+				return known, err
+			}
+			verdict, final := verdictOf(runs, plan.Policy, noteOf(w.patch).TriesFrom)
 			if !final {
 				continue
 			}
@@ -67,14 +73,6 @@ func (s *Service) verdicts(ctx context.Context, r *repository, plan *coordinator
 	return known, nil
 }
 
-func (s *Service) runs(ctx context.Context, r *repository, policy *coordinator.Policy, q coordinator.Question) ([]ledger.Verdict, error) {
-	key, err := s.verdictKey(r, policy, q)
-	if err != nil {
-		return nil, err
-	}
-	return s.store.Verdicts(ctx, key)
-}
-
 func (s *Service) verdictKey(r *repository, policy *coordinator.Policy, q coordinator.Question) (ledger.VerdictKey, error) {
 	key, err := r.checker.Key(policy, q)
 	if err != nil {
@@ -83,32 +81,40 @@ func (s *Service) verdictKey(r *repository, policy *coordinator.Policy, q coordi
 	return ledger.VerdictKey{Repository: r.row.ID, Tree: ledger.OID(q.Tree), Args: ledger.Digest(key.Args), Environment: ledger.Digest(key.Environment)}, nil
 }
 
-// verdictOf judges all recorded runs of one command on one tree; false means that another run is due.
-func verdictOf(runs []ledger.Verdict, policy *coordinator.Policy) (coordinator.Verdict, bool) {
+// verdictOf judges all recorded runs of one command on one tree, those without a verdict from a time on; false means that
+// another run is due.
+func verdictOf(runs []ledger.Verdict, policy *coordinator.Policy, from time.Time) (coordinator.Verdict, bool) {
 	if slices.ContainsFunc(runs, func(v ledger.Verdict) bool { return v.Verdict == string(coordinator.VerdictAccepted) }) {
 		return coordinator.VerdictAccepted, true
 	}
-	statuses := make([]checks.Status, len(runs))
-	for i, run := range runs {
-		statuses[i] = checks.Status(run.Reason)
+	statuses := make([]checks.Status, 0, len(runs))
+	for _, run := range runs {
+		if status := checks.Status(run.Reason); status.Verdict().Reusable() || !run.CreatedAt.Before(from) {
+			statuses = append(statuses, status)
+		}
 	}
 	j := checks.Judge(statuses, policy.CheckRules())
 	return j.Verdict, !j.Again
 }
 
 // ask runs one command on one tree as often as its verdict needs and records each run, guarded by nothing: a verdict is a
-// fact of the tree, whatever became of the target meanwhile.
+// fact of the tree, whatever became of the target meanwhile. Patches that ask the same question at once share its runs.
 func (s *Service) ask(ctx context.Context, w *work, plan *coordinator.Plan, q coordinator.Question) error {
 	key, err := s.verdictKey(w.target.repo, plan.Policy, q)
 	if err != nil {
 		return err
 	}
+	unlock, err := s.asking.lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for {
 		runs, err := s.store.Verdicts(ctx, key)
 		if err != nil {
 			return err
 		}
-		if _, final := verdictOf(runs, plan.Policy); final {
+		if _, final := verdictOf(runs, plan.Policy, noteOf(w.patch).TriesFrom); final {
 			return nil
 		}
 		run, err := w.target.repo.checker.Run(ctx, plan, q)

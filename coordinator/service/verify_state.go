@@ -10,11 +10,41 @@ import (
 	"patchd/coordinator/ledger"
 )
 
-// implied is what the entries of a chain say of one patch.
+// implied is what a patch's row says, or has to say by the entries of its chain.
 type implied struct {
+	Standing                    int
+	Disposition                 ledger.Disposition
+	Stage, Outcome, Code, Class string
+	Published                   string
+	PlanDigest, DecisionDigest  ledger.Digest
+	Candidate, CandidateTree    ledger.OID
+	DecidedCommit               ledger.OID
+	DecidedVersion              ledger.Seq
+}
+
+func impliedBy(standing int, p ledger.Patch) implied {
+	return implied{
+		standing, p.Disposition, p.Stage, p.Outcome, p.Code, p.Class, p.Published, p.PlanDigest, p.DecisionDigest,
+		p.CandidateCommit, p.CandidateTree, p.DecidedCommit, p.DecidedVersion,
+	}
+}
+
+// followed is a patch as the entries so far make it.
+type followed struct {
 	standing int
-	decision ledger.Digest // of the latest decision
-	version  ledger.Seq
+	row      ledger.Patch
+}
+
+func (f *followed) implied() implied {
+	row := f.row
+	switch {
+	case row.Disposition == ledger.Rejected:
+	case f.standing == 0:
+		row.Disposition = ledger.Withdrawn
+	default:
+		row.Disposition = ledger.Pending
+	}
+	return impliedBy(f.standing, row)
 }
 
 // verifyState replays the entries of a chain and names every patch whose row says something else than they do, and every
@@ -22,7 +52,7 @@ type implied struct {
 func (s *Service) verifyState(ctx context.Context, t *target) ([]string, error) {
 	var faults []string
 	err := s.store.Snapshot(ctx, func(ctx context.Context, q ledger.Queries) error {
-		patches := map[ledger.Identity]*implied{}
+		patches := map[ledger.Identity]*followed{}
 		for from := ledger.Seq(1); ; {
 			entries, err := q.Entries(ctx, t.id, from, pageMax)
 			if err != nil {
@@ -52,7 +82,7 @@ func (s *Service) verifyState(ctx context.Context, t *target) ([]string, error) 
 }
 
 // follow applies one entry.
-func follow(patches map[ledger.Identity]*implied, e ledger.RecordedEntry) (string, error) {
+func follow(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) (string, error) {
 	switch e.Kind {
 	case KindAdmitted, KindWithdrawn:
 		var body struct {
@@ -63,7 +93,7 @@ func follow(patches map[ledger.Identity]*implied, e ledger.RecordedEntry) (strin
 		}
 		p := patches[body.Identity]
 		if p == nil {
-			p = &implied{}
+			p = &followed{}
 			patches[body.Identity] = p
 		}
 		if e.Kind == KindAdmitted {
@@ -80,7 +110,7 @@ func follow(patches map[ledger.Identity]*implied, e ledger.RecordedEntry) (strin
 		if p == nil {
 			return fmt.Sprintf("state: entry %d decides patch %s, which no entry admitted", e.Seq, d.Patch.Identity), nil
 		}
-		p.decision, p.version = ledger.Digest(d.DecisionDigest), e.Seq
+		project(&p.row, &d, e.Seq)
 		claimed := d.DecisionDigest
 		if err := d.SealDecision(); err != nil {
 			return "", err
@@ -92,7 +122,7 @@ func follow(patches map[ledger.Identity]*implied, e ledger.RecordedEntry) (strin
 	return "", nil
 }
 
-func compareRows(ctx context.Context, q ledger.Queries, t *target, patches map[ledger.Identity]*implied, faults *[]string) error {
+func compareRows(ctx context.Context, q ledger.Queries, t *target, patches map[ledger.Identity]*followed, faults *[]string) error {
 	seen := map[ledger.Identity]bool{}
 	for cursor := (ledger.PatchCursor{}); ; {
 		rows, err := q.ListPatches(ctx, t.id, ledger.PatchFilter{}, cursor, pageMax)
@@ -107,8 +137,8 @@ func compareRows(ctx context.Context, q ledger.Queries, t *target, patches map[l
 				*faults = append(*faults, fmt.Sprintf("state: patch %s has a row and no entry", row.Identity))
 				continue
 			}
-			if got := (implied{row.Standing, row.DecisionDigest, row.DecidedVersion}); got != *want {
-				*faults = append(*faults, fmt.Sprintf("state: patch %s: the row says %+v, the entries say %+v", row.Identity, got, *want))
+			if got := impliedBy(row.Standing, row); got != want.implied() {
+				*faults = append(*faults, fmt.Sprintf("state: patch %s: the row says %+v, the entries say %+v", row.Identity, got, want.implied()))
 			}
 		}
 		if len(rows) < pageMax {

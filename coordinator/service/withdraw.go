@@ -13,7 +13,8 @@ const KindWithdrawn ledger.Kind = "withdrawn"
 
 // Withdraw takes back what key names: one submission when it is a submission's id, else every submission of the patch that
 // still stands. An identity stays in the set while any submission of it stands. Withdrawing again changes nothing.
-func (s *Service) Withdraw(ctx context.Context, by Credential, repo string, ref git.Ref, key, why string) (*Patch, error) {
+func (s *Service) Withdraw(ctx context.Context, by Credential, repo string, ref git.Ref, key, why string) (patch *Patch, err error) {
+	defer away(&err)
 	t, id, err := s.find(ctx, repo, ref, key)
 	if err != nil {
 		return nil, err
