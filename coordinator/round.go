@@ -166,7 +166,7 @@ func Sealable(states States) []Identity {
 
 // Sealable reports whether a patch may be composed: its plan is clean, nothing contends with it, and no verdict is against it.
 func (j *Judged) Sealable() bool {
-	if j == nil || j.Plan == nil || j.Plan.Decision.Outcome != OutcomeCandidate || len(j.Status.Contention) > 0 || j.Status.Waiting != nil || j.Status.SupersededBy != "" {
+	if j == nil || j.Plan == nil || j.Plan.Decision.Outcome != OutcomeCandidate || len(j.Status.Contention) > 0 || len(j.Status.Blame) > 0 || j.Status.Waiting != nil || j.Status.SupersededBy != "" {
 		return false
 	}
 	return j.Status.Due || j.candidate()

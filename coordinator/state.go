@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"patchd/worktree/git"
 )
@@ -15,10 +18,22 @@ type Inputs struct {
 	Members  []Member
 	Landings []Landing
 	Rulings  Rulings
+	Blames   []RecordedBlame
 	// Verdicts gives V as far as a plan needs it.
 	Verdicts func(context.Context, *Plan) (Verdicts, error)
 	// Lookup gives a patch that is no member any more, such as one that has landed; nil where nobody knows it.
 	Lookup func(context.Context, Identity) (*Submission, error)
+}
+
+// RecordedBlame is what a round found: a minimal failing subset at one target commit. It holds while the target is that commit
+// and everybody in the subset is in the set; Wide says that the search could not clear the patch.
+type RecordedBlame struct {
+	Identity Identity   `json:"identity"`
+	Target   git.OID    `json:"target"`
+	Code     Code       `json:"code"`
+	Command  string     `json:"command"`
+	Subset   []Identity `json:"subset"`
+	Wide     bool       `json:"wide,omitzero"`
 }
 
 // State is the record patchd/state/1: every pending patch's published state at one target commit.
@@ -42,6 +57,7 @@ type PatchStatus struct {
 	SupersededBy   Identity   `json:"superseded_by,omitempty"`
 	Waiting        *Refusal   `json:"waiting,omitempty"`  // of the set: dependencies, not of D
 	Resolved       []Case     `json:"resolved,omitempty"` // contentions that people settled
+	Blame          []Reason   `json:"blame,omitempty"`    // of rounds at this target
 }
 
 // Judged is what a state rests on for one patch.
@@ -51,6 +67,9 @@ type Judged struct {
 	Status   *PatchStatus
 	// Open are the cases that a person may settle with choose or accept: the patch and those that it contends with.
 	Open []Case
+	// Err says why the patch could not be decided, such as an object that is needed and absent: never a decision, and no
+	// other patch's business.
+	Err error
 }
 
 // States maps every member to what was judged of it.
@@ -98,14 +117,12 @@ func (r *stateRun) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.planAlone(ctx); err != nil {
+		return err
+	}
 	rejected := map[Identity]bool{}
-	for _, id := range r.ids() {
-		plan, err := r.engine.planCached(ctx, r.in.Target, r.members[id].Submission, r.circumstances(id, nil))
-		if err != nil {
-			return err
-		}
-		rejected[id] = plan.Decision.Outcome == OutcomeRejected
-		r.out[id] = &Judged{Plan: plan, Status: &PatchStatus{Identity: id}}
+	for id, j := range r.out {
+		rejected[id] = j.Plan != nil && j.Plan.Decision.Outcome == OutcomeRejected
 	}
 	list := make([]Member, 0, len(r.members))
 	for _, id := range r.ids() {
@@ -115,6 +132,31 @@ func (r *stateRun) prepare(ctx context.Context) error {
 	r.level = map[Identity]int{}
 	for _, id := range r.ids() {
 		r.level[id] = r.depthOf(id)
+	}
+	return nil
+}
+
+// planAlone plans every member without its dependencies, several at once.
+func (r *stateRun) planAlone(ctx context.Context) error {
+	ids := r.ids()
+	judged := make([]*Judged, len(ids))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(runtime.GOMAXPROCS(0), 1))
+	for i, id := range ids {
+		group.Go(func() error {
+			plan, err := r.engine.planCached(ctx, r.in.Target, r.members[id].Submission, r.circumstances(id, nil))
+			if err != nil && ctx.Err() != nil {
+				return err
+			}
+			judged[i] = &Judged{Plan: plan, Err: err, Status: &PatchStatus{Identity: id}}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		r.out[id] = judged[i]
 	}
 	return nil
 }
@@ -165,6 +207,9 @@ func (r *stateRun) judgeLevel(ctx context.Context, level int) error {
 
 func (r *stateRun) judge(ctx context.Context, id Identity) error {
 	j := r.out[id]
+	if j.Err != nil {
+		return nil
+	}
 	if by, gone := r.links.successor[id]; gone {
 		j.Status.SupersededBy, j.Plan = by, nil
 		return nil
@@ -183,7 +228,8 @@ func (r *stateRun) judge(ctx context.Context, id Identity) error {
 		}
 		plan, err := r.engine.planCached(ctx, r.in.Target, r.members[id].Submission, r.circumstances(id, under))
 		if err != nil {
-			return err
+			j.Plan, j.Err = nil, err
+			return ctx.Err()
 		}
 		j.Plan = plan
 	}
@@ -196,13 +242,35 @@ func (r *stateRun) judge(ctx context.Context, id Identity) error {
 		return err
 	}
 	j.Decision, j.Status.Due = decision, len(open) > 0
+	if j.Status.Due || j.candidate() {
+		r.blame(id)
+	}
 	return nil
+}
+
+// blame adds what rounds at this target found against a patch.
+func (r *stateRun) blame(id Identity) {
+	j := r.out[id]
+	for _, b := range r.in.Blames {
+		if b.Identity != id || b.Target != r.in.Target || slices.ContainsFunc(b.Subset, func(m Identity) bool { return r.out[m] == nil }) {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(b.Subset), func(m Identity) bool { return m == id })
+		if len(others) == 0 {
+			others = []Identity{""}
+		}
+		for _, other := range others {
+			j.Status.Blame = append(j.Status.Blame, Reason{Class: ClassBehavioral, Code: b.Code, Command: b.Command, With: string(other)})
+		}
+	}
+	slices.SortFunc(j.Status.Blame, compareReasons)
+	j.Status.Blame = slices.CompactFunc(j.Status.Blame, func(a, b Reason) bool { return compareReasons(a, b) == 0 })
 }
 
 // foundation collects the plans of a closure, or the members of it that are no candidates.
 func (r *stateRun) foundation(closure []Identity) (under []*Plan, blocked []Identity) {
 	for _, id := range closure {
-		if j := r.out[id]; !j.candidate() || len(j.Status.Contention) > 0 {
+		if j := r.out[id]; !j.candidate() || len(j.Status.Contention) > 0 || len(j.Status.Blame) > 0 {
 			blocked = append(blocked, id)
 		} else {
 			under = append(under, j.Plan)
@@ -256,7 +324,7 @@ func (j *Judged) publish() {
 		st.Outcome = ""
 	case st.Waiting != nil:
 		st.Outcome = OutcomeWaiting
-	case len(st.Contention) > 0:
+	case len(st.Contention) > 0, len(st.Blame) > 0:
 		st.Outcome = OutcomeConflict
 	}
 }
