@@ -191,3 +191,48 @@ func (q Queries) FindPatches(ctx context.Context, target TargetID, name string) 
 		   AND identity >= rpad($2, 64, '0') AND identity <= rpad($2, 64, 'f')
 		 ORDER BY 1`, target, name)
 }
+
+// Labels lists the labels of the submissions of the target's patches that stand or have landed, by identity.
+func (q Queries) Labels(ctx context.Context, target TargetID) (map[Identity][]string, error) {
+	type row struct {
+		id    Identity
+		label string
+	}
+	rows, err := many(ctx, q.db, "labels", func(r pgx.Row) (row, error) {
+		var x row
+		err := r.Scan(&x.id, &x.label)
+		return x, err
+	}, `SELECT DISTINCT s.identity, s.patch_id FROM submissions s JOIN patches p USING (target_id, identity)
+	    LEFT JOIN withdrawals w ON w.submission_id = s.id
+	    WHERE s.target_id = $1 AND p.disposition IN ('pending', 'landed', 'superseded') AND (w.submission_id IS NULL OR p.disposition = 'landed')
+	    ORDER BY 1, 2`, target)
+	if err != nil {
+		return nil, err
+	}
+	out := map[Identity][]string{}
+	for _, x := range rows {
+		out[x.id] = append(out[x.id], x.label)
+	}
+	return out, nil
+}
+
+// Manifests gives the manifests of patches as first received.
+func (q Queries) Manifests(ctx context.Context, target TargetID, ids []Identity) (map[Identity][]byte, error) {
+	type row struct {
+		id  Identity
+		raw []byte
+	}
+	rows, err := many(ctx, q.db, "manifests", func(r pgx.Row) (row, error) {
+		var x row
+		err := r.Scan(&x.id, &x.raw)
+		return x, err
+	}, `SELECT identity, manifest FROM patches WHERE target_id = $1 AND identity = ANY($2::text[])`, target, texts(ids))
+	if err != nil {
+		return nil, err
+	}
+	out := map[Identity][]byte{}
+	for _, x := range rows {
+		out[x.id] = x.raw
+	}
+	return out, nil
+}

@@ -47,3 +47,8 @@ func (q Queries) Resolutions(ctx context.Context, target TargetID, identity Iden
 	return many(ctx, q.db, "resolutions", scanResolution,
 		resolutionSelect+`WHERE target_id = $1 AND ($2 = '' OR identity = $2) ORDER BY seq, id`, target, string(identity))
 }
+
+// AllResolutions lists a target's resolutions of the given actions in the order in which they were recorded.
+func (q Queries) AllResolutions(ctx context.Context, target TargetID, actions []string) ([]Resolution, error) {
+	return many(ctx, q.db, "resolutions", scanResolution, resolutionSelect+`WHERE target_id = $1 AND action = ANY($2::text[]) ORDER BY seq`, target, actions)
+}

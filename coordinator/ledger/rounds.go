@@ -157,3 +157,8 @@ func (q Queries) addMembers(ctx context.Context, rounds []Round) error {
 		 WHERE target_id = $1 AND number = ANY($2::bigint[]) ORDER BY number, position, identity`, rounds[0].Target, numbers)
 	return err
 }
+
+// RoundsAt lists the rounds that were composed on the given target commit, ascending, without their members.
+func (q Queries) RoundsAt(ctx context.Context, target TargetID, commit OID) ([]Round, error) {
+	return many(ctx, q.db, "rounds", scanRound, roundSelect+`WHERE target_id = $1 AND target_commit = $2 ORDER BY number`, target, commit)
+}

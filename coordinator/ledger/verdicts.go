@@ -71,3 +71,8 @@ func (q Queries) Verdicts(ctx context.Context, k VerdictKey) ([]Verdict, error) 
 func (q Queries) VerdictsOfTree(ctx context.Context, repository RepositoryID, tree OID) ([]Verdict, error) {
 	return many(ctx, q.db, "verdicts", scanVerdict, verdictSelect+`WHERE repository_id = $1 AND tree = $2 ORDER BY id`, repository, tree)
 }
+
+// VerdictsOfTrees lists all runs recorded for any of the trees, whatever the command, earliest first.
+func (q Queries) VerdictsOfTrees(ctx context.Context, repository RepositoryID, trees []OID) ([]Verdict, error) {
+	return many(ctx, q.db, "verdicts", scanVerdict, verdictSelect+`WHERE repository_id = $1 AND tree = ANY($2::text[]) ORDER BY id`, repository, texts(trees))
+}
