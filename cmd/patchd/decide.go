@@ -23,7 +23,7 @@ type decideCmd struct {
 	Manifest   string `required:"" type:"path" placeholder:"FILE" help:"The manifest."`
 	Diff       string `required:"" type:"path" placeholder:"FILE" help:"The diff that the manifest names."`
 	SkipChecks bool   `help:"Run nothing: the record stays as the applicability stage leaves it."`
-	InWorktree bool   `help:"Have git do the rebase in a linked worktree: slow and simple; it must agree with the rebase in memory."`
+	InWorktree bool   `help:"Have git do the rebase once more, in a linked worktree: slow and simple. Where both do not agree, that is an error."`
 	Write      bool   `help:"Keep the candidate: write its objects and refs/patchd/candidates/…."`
 
 	AllowUnsandboxedChecks bool `help:"Run checks unconfined where this machine offers no way to confine them."`
@@ -103,6 +103,11 @@ func (d *decideCmd) decide(ctx context.Context, a *app, repo *git.Repo, target g
 		return nil, err
 	}
 	d.observe(ctx, record, a, repo, s, start)
+	if d.InWorktree {
+		if err := compareInWorktree(ctx, repo, record, s); err != nil {
+			return nil, err
+		}
+	}
 	if d.Write && record.Outcome == coordinator.OutcomeCandidate {
 		return record, keep(ctx, repo, record, plan)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ func TestCommands(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": checkStatus, "database": makeDatabase, "ready": waitForDaemon, "processes": checkProcesses, "saved": saveStdout,
+			"eventually": runUntil,
 		},
 	})
 }
@@ -147,4 +149,26 @@ func saveStdout(ts *testscript.TestScript, _ bool, args []string) {
 		out = out[:len(out)-1]
 	}
 	ts.Setenv(args[0], out)
+}
+
+// runUntil runs a command until its output has the words: eventually WORDS COMMAND [ARG...].
+func runUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually WORDS COMMAND [ARG...]")
+	}
+	limit := time.NewTimer(time.Minute)
+	defer limit.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && strings.Contains(ts.ReadFile("stdout"), args[0]) {
+			return
+		}
+		select {
+		case <-limit.C:
+			ts.Fatalf("no %q after a minute", args[0])
+		case <-tick.C:
+		}
+	}
 }

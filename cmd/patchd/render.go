@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"patchd/coordinator"
@@ -11,7 +12,9 @@ import (
 // renderDecision writes a decision record for people: the outcome first, then why, then how to check it.
 func renderDecision(w io.Writer, d *coordinator.Decision) {
 	line(w, "outcome    %s%s", d.Outcome, inParentheses(decisionCode(d)))
-	line(w, "at         %s", d.Target.Commit)
+	if d.Target.Commit != "" {
+		line(w, "at         %s", d.Target.Commit)
+	}
 	if d.Candidate != nil && d.Outcome == coordinator.OutcomeCandidate {
 		line(w, "candidate  %s (tree %s)", d.Candidate.Commit, d.Candidate.Tree)
 	}
@@ -31,8 +34,10 @@ func renderDecision(w io.Writer, d *coordinator.Decision) {
 		}
 		renderFailures(w, d.Operational.Checks)
 	}
-	line(w, "plan       %s", d.PlanDigest)
-	line(w, "decision   %s", d.DecisionDigest)
+	if d.DecisionDigest != "" {
+		line(w, "plan       %s", d.PlanDigest)
+		line(w, "decision   %s", d.DecisionDigest)
+	}
 }
 
 func inParentheses(s string) string {
@@ -129,10 +134,11 @@ func renderMessage(w io.Writer, m coordinator.Message) {
 	}
 }
 
-// renderFailures shows the end of what failing checks printed; it was escaped when it was kept.
+// renderFailures shows the end of what failing checks printed, of the last run where there were several; it was escaped when
+// it was kept.
 func renderFailures(w io.Writer, runs []coordinator.CheckEvidence) {
-	for _, run := range runs {
-		if run.ExitCode == 0 && run.Why == "" || run.Excerpt == "" {
+	for i, run := range runs {
+		if run.ExitCode == 0 && run.Why == "" || run.Excerpt == "" || hasLater(runs[i+1:], run) {
 			continue
 		}
 		line(w, "  output of %q on tree %s:", run.Command, short(run.Tree))
@@ -140,4 +146,8 @@ func renderFailures(w io.Writer, runs []coordinator.CheckEvidence) {
 			line(w, "    | %s", strings.TrimRight(text, "\n"))
 		}
 	}
+}
+
+func hasLater(runs []coordinator.CheckEvidence, run coordinator.CheckEvidence) bool {
+	return slices.ContainsFunc(runs, func(o coordinator.CheckEvidence) bool { return o.Command == run.Command && o.Tree == run.Tree })
 }

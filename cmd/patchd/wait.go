@@ -36,25 +36,28 @@ func (s *submitCmd) wait(ctx context.Context, a *app, c *client.Client, r *servi
 	return outcomeStatus(p.Outcome)
 }
 
-// progress says from time to time on stderr that work goes on, until the function that it returns is called.
+// progress says on stderr that work goes on, less and less often, until the function that it returns is called.
 func (a *app) progress(what string) (stop func()) {
-	const often = 5 * time.Second
+	const first, most = 5 * time.Second, time.Minute
 	start := a.clock()
-	tick := time.NewTicker(often)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
+		pause := first
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
 		for {
 			select {
 			case <-done:
 				return
-			case <-tick.C:
+			case <-timer.C:
 				a.say("still %s after %s", what, a.clock().Sub(start).Round(time.Second))
+				pause = min(2*pause, most)
+				timer.Reset(pause)
 			}
 		}
 	}()
 	return func() {
-		tick.Stop()
 		close(done)
 		<-ended
 	}
