@@ -29,16 +29,15 @@ type links struct {
 	successor map[Identity]Identity   // of superseded patches: the smallest of those that supersede it
 }
 
-// linkSet looks up what the members depend on and supersede. implicit names dependencies that a base implies; rejected tells
-// which members supersede nothing because they are rejected.
-func linkSet(members []Member, landings []Landing, implicit map[Identity][]Identity, rejected func(Identity) bool) *links {
+// linkSet looks up what the members depend on and supersede. implicit names dependencies that a base implies.
+func linkSet(members []Member, landings []Landing, implicit map[Identity][]Identity) *links {
 	l := &links{depends: map[Identity][]Identity{}, refused: map[Identity]*Refusal{}, successor: map[Identity]Identity{}}
 	names := nameSet(members, landings)
 	pending := map[Identity]bool{}
 	for _, m := range members {
 		pending[m.Identity()] = true
 	}
-	l.supersede(members, names, pending, rejected)
+	l.supersede(members, names, pending)
 	landed := map[Identity]bool{}
 	for _, x := range landings {
 		landed[x.Identity] = landed[x.Identity] || x.Counts
@@ -74,14 +73,11 @@ func nameSet(members []Member, landings []Landing) map[string][]Identity {
 	return names
 }
 
-// supersede finds the patches that leave the set: those that a member which is not rejected names without doubt. Members that
-// supersede each other in a circle stay, all of them.
-func (l *links) supersede(members []Member, names map[string][]Identity, pending map[Identity]bool, rejected func(Identity) bool) {
+// supersede finds the patches that leave the set: those that another member names without doubt. Members that supersede each
+// other in a circle stay, all of them.
+func (l *links) supersede(members []Member, names map[string][]Identity, pending map[Identity]bool) {
 	over := map[Identity][]Identity{}
 	for _, m := range members {
-		if rejected(m.Identity()) {
-			continue
-		}
 		for _, name := range m.Submission.Manifest.Supersedes {
 			ids := slices.DeleteFunc(slices.Clone(names[name]), func(id Identity) bool { return id == m.Identity() })
 			if len(ids) == 1 && pending[ids[0]] {

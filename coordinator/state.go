@@ -120,15 +120,13 @@ func (r *stateRun) prepare(ctx context.Context) error {
 	if err := r.planAlone(ctx); err != nil {
 		return err
 	}
-	rejected := map[Identity]bool{}
-	for id, j := range r.out {
-		rejected[id] = j.Plan != nil && j.Plan.Decision.Outcome == OutcomeRejected
-	}
 	list := make([]Member, 0, len(r.members))
 	for _, id := range r.ids() {
-		list = append(list, r.members[id])
+		if !r.out[id].rejected() { // what is rejected is not in S
+			list = append(list, r.members[id])
+		}
 	}
-	r.links = linkSet(list, r.in.Landings, implicit, func(id Identity) bool { return rejected[id] })
+	r.links = linkSet(list, r.in.Landings, implicit)
 	r.level = map[Identity]int{}
 	for _, id := range r.ids() {
 		r.level[id] = r.depthOf(id)
@@ -214,17 +212,14 @@ func (r *stateRun) judge(ctx context.Context, id Identity) error {
 		j.Status.SupersededBy, j.Plan = by, nil
 		return nil
 	}
-	rejected := j.Plan.Decision.Outcome == OutcomeRejected
-	if refusal := r.links.refused[id]; refusal != nil && !rejected {
-		j.Status.Waiting, j.Plan = refusal, nil
-		return nil
+	if refusal := r.links.refused[id]; refusal != nil {
+		return r.holdBack(id, refusal)
 	}
-	if closure := r.links.closure(id); len(closure) > 0 && !rejected {
+	if closure := r.links.closure(id); len(closure) > 0 {
 		under, blocked := r.foundation(closure)
 		if len(blocked) > 0 {
-			j.Status.BlockedBy, j.Plan = blocked, nil
-			j.Status.Waiting = &Refusal{Code: CodeBlockedBy, Value: string(blocked[0]), Message: fmt.Sprintf("dependency %s is no candidate", blocked[0].Short()), Hint: "resolve or withdraw it"}
-			return nil
+			j.Status.BlockedBy = blocked
+			return r.holdBack(id, &Refusal{Code: CodeBlockedBy, Value: string(blocked[0]), Message: fmt.Sprintf("dependency %s is no candidate", blocked[0].Short()), Hint: "resolve or withdraw it"})
 		}
 		plan, err := r.engine.planCached(ctx, r.in.Target, r.members[id].Submission, r.circumstances(id, under))
 		if err != nil {
@@ -247,6 +242,22 @@ func (r *stateRun) judge(ctx context.Context, id Identity) error {
 	}
 	return nil
 }
+
+// holdBack makes a patch wait for the set: its record says for what.
+func (r *stateRun) holdBack(id Identity, refusal *Refusal) error {
+	j := r.out[id]
+	j.Status.Waiting, j.Plan = refusal, nil
+	d := newRecord(r.members[id].Submission, r.in.Target)
+	d.wait(refusal)
+	if err := d.sealPlan(); err != nil {
+		return err
+	}
+	j.Decision = &d
+	return d.SealDecision()
+}
+
+// rejected reports whether D rejected it for good.
+func (j *Judged) rejected() bool { return j.Plan != nil && j.Plan.Decision.Outcome == OutcomeRejected }
 
 // blame adds what rounds at this target found against a patch.
 func (r *stateRun) blame(id Identity) {
@@ -298,7 +309,9 @@ func (r *stateRun) publish(ctx context.Context) (*State, error) {
 	}
 	for _, id := range r.ids() {
 		j := r.out[id]
-		j.publish()
+		if j.publish(); j.rejected() {
+			continue
+		}
 		row := *j.Status
 		if row.Waiting != nil {
 			row.Waiting = &Refusal{Code: row.Waiting.Code, Path: row.Waiting.Path, Line: row.Waiting.Line}
