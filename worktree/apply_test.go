@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,9 +23,7 @@ func TestApplyIsExact(t *testing.T) {
 	zero := strings.Repeat("0", 40)
 	with := func(f files) files {
 		out := files{}
-		for path, content := range base {
-			out[path] = content
-		}
+		maps.Copy(out, base)
 		for path, content := range f {
 			if content == "" && path != "empty" {
 				delete(out, path)
@@ -127,12 +126,8 @@ func TestInspectJudgesTheResultingTree(t *testing.T) {
 			w := newWorld(t)
 			b := w.tree(base)
 			all := files{}
-			for path, content := range base {
-				all[path] = content
-			}
-			for path, content := range c.add {
-				all[path] = content
-			}
+			maps.Copy(all, base)
+			maps.Copy(all, c.add)
 			result := w.tree(all)
 			changes, err := git.DiffTrees(t.Context(), w.ov, b, result)
 			require.NoError(t, err)
@@ -166,7 +161,7 @@ func TestGitsOwnPatchesApplyToTheSameTree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		base := drawTree(rt, "base")
+		base := drawTree(rt)
 		b, result := w.tree(base), w.tree(change(rt, base, "patch"))
 		if b == result {
 			return
@@ -193,7 +188,7 @@ func TestAttributesFollowGit(t *testing.T) {
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1") //nolint:forbidigo // the test finds git
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 		out, err := cmd.Output()
 		require.NoError(t, err)
 		return string(out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -54,19 +55,18 @@ func (a *Attributes) Unmergeable(ctx context.Context, path string) (bool, error)
 		dirs = append(dirs, dir)
 	}
 	dirs = append(dirs, "")
-	for i := len(dirs) - 1; i >= 0; i-- { // from the root, which alone defines macros
-		if err := a.read(ctx, dirs[i]); err != nil {
+	for _, dir := range slices.Backward(dirs) { // from the root, which alone defines macros
+		if err := a.read(ctx, dir); err != nil {
 			return false, err
 		}
 	}
 	for _, dir := range dirs {
-		lines := a.files[dir]
 		relative := strings.TrimPrefix(strings.TrimPrefix(path, dir), "/")
-		for i := len(lines) - 1; i >= 0; i-- {
-			if !matchesPattern(lines[i].pattern, relative) {
+		for _, line := range slices.Backward(a.files[dir]) {
+			if !matchesPattern(line.pattern, relative) {
 				continue
 			}
-			if state, ok := a.lookup(lines[i].settings, 0); ok {
+			if state, ok := a.lookup(line.settings, 0); ok {
 				return state == unset || state == "binary", nil
 			}
 		}
@@ -76,8 +76,7 @@ func (a *Attributes) Unmergeable(ctx context.Context, path string) (bool, error)
 
 // lookup finds the merge attribute among a line's settings, the last one first; macros are taken apart.
 func (a *Attributes) lookup(settings []setting, depth int) (string, bool) {
-	for i := len(settings) - 1; i >= 0; i-- {
-		s := settings[i]
+	for _, s := range slices.Backward(settings) {
 		if s.name == "merge" {
 			return s.state, true
 		}

@@ -113,9 +113,9 @@ func Compare(ctx context.Context, r git.Reader, left, right *Side, rules Rules) 
 		return nil, err
 	}
 	c.Reasons = collisions(left, right)
-	deletedAlike := false
+	deletedAlike, bySrc := false, left.bySrc()
 	for _, path := range alike {
-		f, ok := left.bySrc(path)
+		f, ok := bySrc[path]
 		deletedAlike = deletedAlike || ok && f.Dst == ""
 	}
 	c.needOpinion = deletedAlike && (left.adds || right.adds)
@@ -132,11 +132,12 @@ func Compare(ctx context.Context, r git.Reader, left, right *Side, rules Rules) 
 // match pairs the two sides' changes of one file, without those that leave it alike.
 func match(left, right *Side) (pairs []*meeting, alike []string) {
 	rawLeft, rawRight := left.raw(), right.raw()
+	srcLeft, srcRight := left.bySrc(), right.bySrc()
 	same := map[string]bool{}
 	byKey := map[string]*meeting{}
 	for i := range left.Files {
 		f := &left.Files[i]
-		if isAlike(f, right, rawLeft, rawRight) {
+		if isAlike(f, srcRight, rawLeft, rawRight) {
 			same[f.Path()] = true
 			continue
 		}
@@ -144,7 +145,7 @@ func match(left, right *Side) (pairs []*meeting, alike []string) {
 	}
 	for i := range right.Files {
 		f := &right.Files[i]
-		if isAlike(f, left, rawRight, rawLeft) {
+		if isAlike(f, srcLeft, rawRight, rawLeft) {
 			same[f.Path()] = true
 			continue
 		}
@@ -179,11 +180,11 @@ func (s *Side) raw() map[string]git.Entry {
 // isAlike reports whether the other side leaves the file as f does. A deletion that is the other side's rename
 // is alike only when f's side has the renamed file too, and a rename only when the other side has no other name
 // for the file.
-func isAlike(f *FileChange, other *Side, own, theirs map[string]git.Entry) bool {
+func isAlike(f *FileChange, other map[string]*FileChange, own, theirs map[string]git.Entry) bool {
 	if !holds(f, theirs) {
 		return false
 	}
-	g, ok := other.bySrc(f.Src)
+	g, ok := other[f.Src]
 	switch {
 	case f.Dst == "":
 		return ok && (g.Dst == "" || holds(g, own))
@@ -207,17 +208,15 @@ func holds(f *FileChange, raw map[string]git.Entry) bool {
 	return ok && e == f.New
 }
 
-// bySrc gives the change of a base path.
-func (s *Side) bySrc(path string) (*FileChange, bool) {
-	if path == "" {
-		return nil, false
-	}
+// bySrc gives the changes of base paths.
+func (s *Side) bySrc() map[string]*FileChange {
+	out := make(map[string]*FileChange, len(s.Files))
 	for i := range s.Files {
-		if s.Files[i].Src == path {
-			return &s.Files[i], true
+		if f := &s.Files[i]; f.Src != "" {
+			out[f.Src] = f
 		}
 	}
-	return nil, false
+	return out
 }
 
 // alone takes the one side's change as it is.

@@ -36,9 +36,7 @@ func Inspect(ctx context.Context, r git.Reader, base, result git.OID, changes []
 		if why := diff.CheckPath(c.Path); why != "" {
 			return nil, refuse(diff.CodePathUnsafe, c.Path, why, "use a plain relative path inside the repository")
 		}
-		switch c.New.Mode {
-		case git.ModeFile, git.ModeExecutable, git.ModeSymlink, git.ModeGitlink:
-		default:
+		if m := c.New.Mode; !m.IsFile() && m != git.ModeSymlink && m != git.ModeGitlink {
 			return nil, refuse(diff.CodeModeUnsafe, c.New.Mode.String(), "the mode is not one that a repository may hold", "use 100644, 100755 or 120000")
 		}
 		if !c.Old.IsZero() && (c.Old.Mode == git.ModeSymlink) != (c.New.Mode == git.ModeSymlink) {

@@ -35,8 +35,9 @@ func mechanical(ctx context.Context, ov *git.Overlay, reasons []Reason, c *Compa
 			}
 		}
 	}
+	byPath := c.sharedByPath()
 	for _, path := range sortedKeys(paths) {
-		f, ok, err := c.mergeFile(ctx, ov, path, colliding[path], patch, tree)
+		f, ok, err := mergeFile(ctx, ov, byPath[path], path, colliding[path], patch, tree)
 		if err != nil {
 			return nil, err
 		}
@@ -53,20 +54,29 @@ func mechanical(ctx context.Context, ov *git.Overlay, reasons []Reason, c *Compa
 	return out, nil
 }
 
-// mergeFile merges the file that a reason's path belongs to. ok is false when nothing stands there.
-func (c *Comparison) mergeFile(ctx context.Context, ov *git.Overlay, path string, colliding bool, patch *Side, tree git.OID) (MergeFile, bool, error) {
+// sharedByPath finds the file that both sides change by any of its paths.
+func (c *Comparison) sharedByPath() map[string]*meeting {
+	out := map[string]*meeting{}
 	for _, m := range c.meetings {
-		if !m.shared() || !slices.Contains(m.paths(), path) {
+		if !m.shared() {
 			continue
 		}
-		if m.blocked() {
-			f, err := m.marked(ctx, ov)
-			return f, true, err
+		for _, path := range m.paths() {
+			out[path] = m
 		}
-		if m.dst != "" {
-			path = m.dst
-		}
-		break
+	}
+	return out
+}
+
+// mergeFile merges one path that a reason names; m is its file when both sides change it. ok is false when
+// nothing stands there.
+func mergeFile(ctx context.Context, ov *git.Overlay, m *meeting, path string, colliding bool, patch *Side, tree git.OID) (f MergeFile, ok bool, err error) {
+	switch {
+	case m != nil && m.blocked():
+		f, err = m.marked(ctx, ov)
+		return f, true, err
+	case m != nil && m.dst != "":
+		path = m.dst
 	}
 	e, err := git.Lookup(ctx, ov, patch.Result, path)
 	if err != nil {
@@ -138,10 +148,8 @@ func bothWhole(ours, theirs [][]byte) []byte {
 // hasAny reports whether one of the codes is among the file's reasons.
 func (m *meeting) hasAny(codes ...ReasonCode) bool {
 	for _, r := range m.reasons {
-		for _, code := range codes {
-			if r.Code == code {
-				return true
-			}
+		if slices.Contains(codes, r.Code) {
+			return true
 		}
 	}
 	return false

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +14,10 @@ import (
 )
 
 // drawTree draws a small tree with repeated lines, a few names and an occasional executable.
-func drawTree(t *rapid.T, label string) files {
+func drawTree(t *rapid.T) files {
 	out := files{}
-	for _, name := range []string{"a", "b", "d/c", "D/c"}[:rapid.IntRange(1, 3).Draw(t, label+" files")] {
-		out[name] = drawText(t, label+" "+name)
+	for _, name := range []string{"a", "b", "d/c", "D/c"}[:rapid.IntRange(1, 3).Draw(t, "files")] {
+		out[name] = drawText(t, "base "+name)
 	}
 	return out
 }
@@ -28,9 +29,7 @@ func drawText(t *rapid.T, label string) string {
 // change draws a change of a tree: lines edited, files added, deleted, renamed or made executable.
 func change(t *rapid.T, base files, label string) files {
 	out := files{}
-	for path, content := range base {
-		out[path] = content
-	}
+	maps.Copy(out, base)
 	for i := range rapid.IntRange(1, 3).Draw(t, label+" changes") {
 		paths := sortedKeys(out)
 		if len(paths) == 0 {
@@ -84,7 +83,7 @@ func TestCompareIsSymmetric(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		base := drawTree(rt, "base")
+		base := drawTree(rt)
 		b := w.tree(base)
 		left, right := w.side(b, w.tree(change(rt, base, "left"))), w.side(b, w.tree(change(rt, base, "right")))
 		rules := Rules{}
@@ -109,7 +108,7 @@ func TestCompositionKnowsNoOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		base := drawTree(rt, "base")
+		base := drawTree(rt)
 		b := w.tree(base)
 		rules := Rules{}
 		if rapid.Bool().Draw(rt, "union") {
@@ -223,7 +222,7 @@ func TestCarriedEditsMakeTheRebasedTree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		base := drawTree(rt, "base")
+		base := drawTree(rt)
 		b := w.tree(base)
 		patch := w.side(b, w.tree(change(rt, base, "patch")))
 		mid := change(rt, base, "mid")

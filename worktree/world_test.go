@@ -66,8 +66,7 @@ func (w *world) read(tree git.OID) files {
 	require.NoError(w.t, err)
 	out := files{}
 	for _, e := range entries {
-		switch e.Mode {
-		case git.ModeGitlink:
+		if e.Mode == git.ModeGitlink {
 			out[e.Path] = "sub:" + string(e.OID)
 			continue
 		}

@@ -40,8 +40,7 @@ func Canonical(base [][]byte, edits []Edit) []Edit {
 // edit. The edits stand apart already; they are changed in place.
 func lower(base [][]byte, edits []Edit) []Edit {
 	limit := len(base)
-	for i := len(edits) - 1; i >= 0; i-- {
-		e := edits[i]
+	for i, e := range slices.Backward(edits) {
 		n := 0
 		switch {
 		case e.IsInsertion():
@@ -168,7 +167,7 @@ func component(first, second []Edit, i, j, shift int) (lo, hi, ni, nj int) {
 	lo, hi = -1, -1
 	for i < len(first) || j < len(second) {
 		takeFirst := j >= len(second) || i < len(first) && first[i].Start+shift <= second[j].Start
-		start, end := 0, 0
+		var start, end int
 		if takeFirst {
 			start = first[i].Start + shift
 			end = start + len(first[i].New)

@@ -168,7 +168,7 @@ func TestComposeOfDistinctLinesEqualsTheDirectDiff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		next := 0
-		fresh := func() []byte { next++; return []byte(fmt.Sprintf("line %d\n", next)) }
+		fresh := func() []byte { next++; return fmt.Appendf(nil, "line %d\n", next) }
 		var base [][]byte
 		for range rapid.IntRange(0, 12).Draw(t, "lines") {
 			base = append(base, fresh())

@@ -130,9 +130,9 @@ func formatBinary(out *bytes.Buffer, b *Binary) {
 // encode85 writes one line of at most 52 bytes.
 func encode85(out *bytes.Buffer, data []byte) {
 	if len(data) <= 26 {
-		out.WriteByte(byte('A' + len(data) - 1))
+		out.WriteByte("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[len(data)-1])
 	} else {
-		out.WriteByte(byte('a' + len(data) - 27))
+		out.WriteByte("abcdefghijklmnopqrstuvwxyz"[len(data)-27])
 	}
 	for ; len(data) > 0; data = data[min(4, len(data)):] {
 		var value uint32

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -236,7 +235,7 @@ func FuzzParse(f *testing.F) {
 		p, err := Parse(text, limits)
 		if err != nil {
 			var refusal *Error
-			require.True(t, errors.As(err, &refusal))
+			require.ErrorAs(t, err, &refusal)
 			return
 		}
 		formatted := Format(p)

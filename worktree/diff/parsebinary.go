@@ -128,7 +128,7 @@ const alphabet85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 // decode85 appends the bytes of one line: a length character, then groups of five characters for four bytes.
 func decode85(out, line []byte) ([]byte, bool) {
-	count := 0
+	var count int
 	switch c := line[0]; {
 	case c >= 'A' && c <= 'Z':
 		count = int(c-'A') + 1
@@ -148,7 +148,7 @@ func decode85(out, line []byte) ([]byte, bool) {
 			if digit < 0 {
 				return nil, false
 			}
-			value = value*85 + uint64(digit) //nolint:gosec // digit is at least 0
+			value = value*85 + uint64(digit)
 		}
 		if value > 0xffffffff {
 			return nil, false

@@ -254,7 +254,7 @@ func (p *parser) checkModes(f *File, h *header) error {
 		f.NewMode = h.newFile
 	case OpDelete:
 		f.OldMode = h.deleted
-	default:
+	case OpModify, OpRename, OpCopy:
 		f.OldMode, f.NewMode = h.oldMode, h.newMode
 		if h.indexMode != 0 && h.oldMode == 0 {
 			f.OldMode, f.NewMode = h.indexMode, h.indexMode

@@ -164,7 +164,7 @@ func (p *parser) hunkLines(h *Hunk, state *hunkState) error {
 	if !changes {
 		return &Error{Code: CodeMalformed, Line: h.Line, Message: "the hunk changes nothing", Hint: "leave the hunk out"}
 	}
-	if p.line != nil && len(p.line) > 0 && (p.line[0] == '\\' || p.line[0] == ' ' || p.line[0] == '+' || p.line[0] == '-' && !p.has("--- ")) {
+	if len(p.line) > 0 && (p.line[0] == '\\' || p.line[0] == ' ' || p.line[0] == '+' || p.line[0] == '-' && !p.has("--- ")) {
 		return p.bad("the hunk has more lines than its header says", "recount the hunk header")
 	}
 	return nil
