@@ -10,8 +10,8 @@ import (
 	"patchd/worktree/git"
 )
 
-// poolWriters is how many directories are written at once: as many as reading objects can feed.
-const poolWriters = 4
+// poolWriters is how many directories are written at once; more only wait for each other in the file system.
+const poolWriters = 2
 
 // writer brings a worktree from its recorded state to a tree: what is in the way is removed, then files are written,
 // directory by directory.

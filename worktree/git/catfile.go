@@ -175,7 +175,7 @@ func (p *catProcess) kill() string {
 	_ = p.cmd.Process.Kill()
 	_ = p.in.Close()
 	_ = p.cmd.Wait()
-	return strings.TrimSpace(p.stderr.String())
+	return strings.TrimSpace(p.stderr.kept.String())
 }
 
 // close waits for requests under way and ends all processes.

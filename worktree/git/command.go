@@ -39,16 +39,24 @@ func (r *Repo) run(ctx context.Context, c command) ([]byte, error) {
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		killGroup(cmd)
-		return nil, fmt.Errorf("run git %s: %w", c.args[0], ctx.Err())
+		return nil, fmt.Errorf("run git %s: %w", withoutPins(c.args)[0], ctx.Err())
 	}
 	if err == nil {
-		return stdout.Bytes(), nil
+		return stdout.kept.Bytes(), nil
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return stdout.Bytes(), &CommandError{Args: c.args, ExitCode: exit.ExitCode(), Stderr: stderr.String()}
+		return stdout.kept.Bytes(), &CommandError{Args: withoutPins(c.args), ExitCode: exit.ExitCode(), Stderr: stderr.kept.String()}
 	}
-	return nil, fmt.Errorf("run git %s: %w", c.args[0], err)
+	return nil, fmt.Errorf("run git %s: %w", withoutPins(c.args)[0], err)
+}
+
+// withoutPins leaves the settings out that every command carries.
+func withoutPins(args []string) []string {
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return args
 }
 
 // inOwnGroup makes a cancelled context send SIGTERM to the process and all it started, and SIGKILL after a delay.
@@ -65,22 +73,23 @@ func killGroup(cmd *exec.Cmd) {
 	}
 }
 
-// boundedBuffer keeps the first limit bytes; when strict, more is an error, which ends the process that writes.
+// boundedBuffer keeps the first limit bytes; when strict, more is an error, which ends the process that writes. It does
+// not embed its buffer: that would offer a way past Write.
 type boundedBuffer struct {
-	bytes.Buffer
+	kept   bytes.Buffer
 	limit  int
 	strict bool
 }
 
 // Write implements io.Writer.
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	room := b.limit - b.Len()
+	room := b.limit - b.kept.Len()
 	if len(p) <= room {
-		return b.Buffer.Write(p)
+		return b.kept.Write(p)
 	}
 	if b.strict {
 		return 0, fmt.Errorf("read output of git: more than %d bytes: %w", b.limit, io.ErrShortBuffer)
 	}
-	b.Buffer.Write(p[:max(room, 0)])
+	b.kept.Write(p[:max(room, 0)])
 	return len(p), nil
 }

@@ -24,7 +24,8 @@ func (e *NotRepositoryError) Error() string {
 	return fmt.Sprintf("%q is not in a git repository", e.Dir)
 }
 
-// CommandError is a git process that failed. ExitCode is -1 when a signal ended it.
+// CommandError is a git process that failed. Args leave out the settings that every command carries; ExitCode is -1
+// when a signal ended it.
 type CommandError struct {
 	Args     []string
 	ExitCode int
