@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"patchd/coordinator/api/client"
+	"patchd/coordinator/ledger/pgserver"
 	"patchd/coordinator/ledger/pgtest"
 )
 
@@ -65,7 +66,18 @@ func setup(env *testscript.Env) error {
 	} {
 		env.Setenv(name, value)
 	}
+	env.Defer(func() { eraseServer(filepath.Join(data, "postgres")) })
 	return os.Mkdir(filepath.Join(env.WorkDir, "tmp"), 0o755)
+}
+
+// eraseServer deletes a script's private server: root's is not below the script's own directory.
+func eraseServer(dir string) {
+	if _, err := os.Stat(dir); err != nil {
+		return
+	}
+	if err := pgserver.Erase(dir); err != nil {
+		panic(err)
+	}
 }
 
 // checkStatus runs a command and compares its exit status: status N COMMAND [ARG...].
