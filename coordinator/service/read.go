@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
@@ -19,6 +20,10 @@ const (
 	pageDefault = 100
 	pageMax     = 500
 )
+
+// lookAgain is how often a waiter looks without being told: the ledger tells of entries only, and a decision that is made
+// again and comes out the same makes none.
+const lookAgain = 500 * time.Millisecond
 
 // Wait gives the patch once it is decided at the present target commit, or leaves the set; ctx bounds the wait.
 func (s *Service) Wait(ctx context.Context, repo string, ref git.Ref, id coordinator.Identity) (patch *Patch, err error) {
@@ -32,6 +37,8 @@ func (s *Service) Wait(ctx context.Context, repo string, ref git.Ref, id coordin
 	if _, err := s.observe(ctx, t); err != nil {
 		s.warn(ctx, "cannot look at target", err) // whoever waits is told what is recorded
 	}
+	ticker := time.NewTicker(lookAgain)
+	defer ticker.Stop()
 	for {
 		row, err := s.store.Patch(ctx, t.id, ledger.Identity(id))
 		if err != nil {
@@ -44,6 +51,7 @@ func (s *Service) Wait(ctx context.Context, repo string, ref git.Ref, id coordin
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-changed:
+		case <-ticker.C:
 		}
 	}
 }
