@@ -59,11 +59,7 @@ func (s *Service) verifyState(ctx context.Context, t *target) ([]string, error) 
 				return err
 			}
 			for _, e := range entries {
-				fault, err := follow(patches, e)
-				if err != nil {
-					return err
-				}
-				if fault != "" {
+				if fault := follow(patches, e); fault != "" {
 					faults = append(faults, fault)
 				}
 				from = e.Seq + 1
@@ -81,15 +77,15 @@ func (s *Service) verifyState(ctx context.Context, t *target) ([]string, error) 
 	return faults, nil
 }
 
-// follow applies one entry.
-func follow(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) (string, error) {
+// follow applies one entry, and says what is wrong with it. Whoever can write to the database may have put anything there.
+func follow(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) string {
 	switch e.Kind {
 	case KindAdmitted, KindWithdrawn:
 		var body struct {
 			Identity ledger.Identity `json:"identity"`
 		}
 		if err := json.Unmarshal(e.Payload, &body); err != nil {
-			return "", fmt.Errorf("read entry %d: %w", e.Seq, err)
+			return fmt.Sprintf("state: entry %d cannot be read: %v", e.Seq, err)
 		}
 		p := patches[body.Identity]
 		if p == nil {
@@ -102,24 +98,29 @@ func follow(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) (stri
 			p.standing--
 		}
 	case KindDecided:
-		var d coordinator.Decision
-		if err := json.Unmarshal(e.Payload, &d); err != nil {
-			return "", fmt.Errorf("read entry %d: %w", e.Seq, err)
-		}
-		p := patches[ledger.Identity(d.Patch.Identity)]
-		if p == nil {
-			return fmt.Sprintf("state: entry %d decides patch %s, which no entry admitted", e.Seq, d.Patch.Identity), nil
-		}
-		project(&p.row, &d, e.Seq)
-		claimed := d.DecisionDigest
-		if err := d.SealDecision(); err != nil {
-			return "", err
-		}
-		if d.DecisionDigest != claimed {
-			return fmt.Sprintf("state: entry %d claims decision digest %s, its record has %s", e.Seq, claimed, d.DecisionDigest), nil
-		}
+		return followDecision(patches, e)
 	}
-	return "", nil
+	return ""
+}
+
+func followDecision(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) string {
+	var d coordinator.Decision
+	if err := json.Unmarshal(e.Payload, &d); err != nil {
+		return fmt.Sprintf("state: entry %d cannot be read: %v", e.Seq, err)
+	}
+	p := patches[ledger.Identity(d.Patch.Identity)]
+	if p == nil {
+		return fmt.Sprintf("state: entry %d decides patch %s, which no entry admitted", e.Seq, d.Patch.Identity)
+	}
+	claimed := d.DecisionDigest
+	if err := d.SealDecision(); err != nil || d.DecisionDigest != claimed {
+		return fmt.Sprintf("state: entry %d claims decision digest %s, its record has %s", e.Seq, claimed, d.DecisionDigest)
+	}
+	if d.Outcome == coordinator.OutcomeCandidate && d.Candidate == nil || d.Conflict != nil && len(d.Conflict.Reasons) == 0 {
+		return fmt.Sprintf("state: entry %d is no decision: its outcome is %q and nothing says why", e.Seq, d.Outcome)
+	}
+	project(&p.row, &d, e.Seq)
+	return ""
 }
 
 func compareRows(ctx context.Context, q ledger.Queries, t *target, patches map[ledger.Identity]*followed, faults *[]string) error {
