@@ -21,9 +21,10 @@ type decideCmd struct {
 	Repo       string `arg:"" type:"existingdir" help:"The repository whose history gives the patches."`
 	N          int    `name:"n" default:"50" help:"How many patches of each kind."`
 	Parallel   int    `default:"8" help:"How many decisions at once in the second measurement."`
-	MinEdits   int    `default:"4" help:"Patches have at least so many edits."`
-	MaxEdits   int    `default:"5" help:"And at most so many."`
-	Window     int    `default:"20" help:"How many commits the base lies back at most."`
+	MinEdits   int    `default:"3" help:"Patches have at least so many edits."`
+	MaxEdits   int    `default:"6" help:"And at most so many."`
+	Window     int    `default:"200" help:"How many commits before the target the base lies at most."`
+	Back       int    `default:"1500" help:"The target lies so many commits before HEAD; patches are made of later commits. 0: each commit meets its own parent, so the target moves with every patch."`
 	Scan       int    `default:"4000" help:"How many commits are looked at to find patches."`
 	NoBaseline bool   `help:"Leave the baseline and the worktrees out: for profiling."`
 	CPUProfile string `name:"cpuprofile" type:"path" placeholder:"FILE" help:"Write a CPU profile of the decisions."`
@@ -117,7 +118,7 @@ func (d *decideCmd) Run(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	if other > 0 {
-		return fmt.Errorf("%d candidates have another tree than the real commit", other)
+		return fmt.Errorf("%d candidates have another tree than git makes", other)
 	}
 	return nil
 }
@@ -130,7 +131,7 @@ type trial struct {
 
 func (d *decideCmd) trials(ctx context.Context, s *stand, shared bool) ([]trial, error) {
 	picks, err := history.Picks(ctx, s.Scratch, s.repo, history.PickOptions{
-		N: d.N + warmUps, MinEdits: d.MinEdits, MaxEdits: d.MaxEdits, Window: d.Window, Scan: d.Scan, Shared: shared,
+		N: d.N + warmUps, MinEdits: d.MinEdits, MaxEdits: d.MaxEdits, Window: d.Window, Scan: max(d.Scan, d.Back+1), Back: d.Back, Shared: shared,
 	})
 	if err != nil {
 		return nil, err
@@ -167,13 +168,15 @@ func (d *decideCmd) kind(ctx context.Context, b *bench, s *stand, shared bool) (
 	if len(trials) <= warmUps {
 		return nil, fmt.Errorf("found %d patches with %d to %d edits: look at more commits (--scan) or allow other sizes", len(trials), d.MinEdits, d.MaxEdits)
 	}
-	s.renew(b)
-	m := &measurement{bench: b, stand: s, report: r}
+	if err := s.renew(ctx, b); err != nil {
+		return nil, err
+	}
+	m := &measurement{bench: b, stand: s, report: r, first: trials[:warmUps]}
 	if m.script, err = baseline.New(s.Git, filepath.Join(b.scratch, "baseline")); err != nil {
 		return nil, err
 	}
 	b.say("%s: %d patches (%s)", s.Name, len(trials)-warmUps, r.Kind)
-	if err := m.warm(ctx, trials[:warmUps]); err != nil {
+	if r.Cold, err = m.warm(ctx); err != nil {
 		return nil, err
 	}
 	trials = trials[warmUps:]

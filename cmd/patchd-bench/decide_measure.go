@@ -16,20 +16,21 @@ type measurement struct {
 	stand  *stand
 	script *baseline.Baseline
 	report *decideReport
+	first  []trial // decided before anything is timed
 }
 
-// warm decides a few patches with an empty engine; the first one tells what a cold decision costs.
-func (m *measurement) warm(ctx context.Context, trials []trial) error {
-	for i := range trials {
+// warm decides a few patches with an empty engine and gives what the first one cost, in milliseconds.
+func (m *measurement) warm(ctx context.Context) (cold float64, err error) {
+	for i := range m.first {
 		start := m.clock()
-		if _, _, err := m.stand.decideTrial(ctx, &trials[i]); err != nil {
-			return err
+		if _, _, err := m.stand.decideTrial(ctx, &m.first[i]); err != nil {
+			return 0, err
 		}
 		if i == 0 {
-			m.report.Cold = measure.Milliseconds(m.clock().Sub(start))
+			cold = measure.Milliseconds(m.clock().Sub(start))
 		}
 	}
-	return nil
+	return cold, nil
 }
 
 // oneByOne times engine and script turn about, each going first half of the time.
@@ -125,7 +126,12 @@ func (m *measurement) count(t *trial, d *coordinator.Decision) {
 
 // atOnce times batches of decisions, engine and script turn about.
 func (m *measurement) atOnce(ctx context.Context, trials []trial, n int, withScript bool) error {
-	m.stand.renew(m.bench) // the patches were decided before: nothing of that may be remembered
+	if err := m.stand.renew(ctx, m.bench); err != nil { // the patches were decided before: nothing of that may be remembered
+		return err
+	}
+	if _, err := m.warm(ctx); err != nil {
+		return err
+	}
 	var decided, scripted measure.Sample
 	for start := 0; start+n <= len(trials); start += n {
 		batch := trials[start : start+n]

@@ -24,7 +24,9 @@ type poolReport struct {
 
 // worktrees walks back through the targets of the patches, once with the pool and once with git.
 func (d *decideCmd) worktrees(ctx context.Context, b *bench, s *stand) (r *poolReport, err error) {
-	trials, err := d.trials(ctx, s, true)
+	moving := *d
+	moving.Back = 0
+	trials, err := moving.trials(ctx, s, true)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func (doc *decideDocument) render(w io.Writer) {
 	table(w, rows)
 	for _, r := range doc.Kinds {
 		s := r.StagesMS
-		line(w, "%s: outcomes %s; same tree as the real commit %d, other %d; script found conflicts in %d, lost races %d", r.Kind, counts(r.Outcomes), r.SameTree, r.OtherTree, r.Failed, r.Retries)
+		line(w, "%s: outcomes %s; same tree as git %d, other %d; script found conflicts in %d, lost races %d", r.Kind, counts(r.Outcomes), r.SameTree, r.OtherTree, r.Failed, r.Retries)
 		line(w, "%s: git processes per decision %.2f (most %d); first decision of an empty engine %s ms", r.Kind, r.Processes, r.MostProcs, measure.Format(r.Cold))
 		line(w, "%s: mean %.2f ms = reads %.2f (%.0f calls) + ancestry %.2f + git merge %.2f + outlines %.2f (%.1f calls, %.1f files, %.0f KiB) + computing %.2f; writing the objects %.2f",
 			r.Kind, s.Whole, s.Reads, s.ReadCalls, s.Ancestry, s.Merge, s.Outlines, s.OutlineCalls, s.OutlineFiles, s.OutlineKiB, s.Compute, s.Pack)

@@ -17,6 +17,7 @@ import (
 // stand is a scratch repository with an engine over it.
 type stand struct {
 	*history.Scratch
+	dir      string
 	repo     *git.Repo
 	outlines *symbols.Pool
 	engine   *coordinator.Engine
@@ -30,23 +31,34 @@ func (b *bench) open(ctx context.Context, source string) (*stand, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo, err := git.Open(ctx, scratch.Dir, git.Options{Scratch: dir})
-	if err != nil {
-		return nil, fmt.Errorf("open repository: %w", err)
-	}
-	s := &stand{Scratch: scratch, repo: repo, outlines: symbols.NewPool(symbols.Options{Command: []string{b.self, modeOutline}})}
-	s.renew(b)
-	return s, nil
+	s := &stand{Scratch: scratch, dir: dir}
+	return s, s.renew(ctx, b)
 }
 
-// renew replaces the engine by one whose caches are empty.
-func (s *stand) renew(b *bench) {
+// renew replaces repository, parsers and engine by ones whose caches are empty.
+func (s *stand) renew(ctx context.Context, b *bench) (err error) {
+	if err := s.close(); err != nil {
+		return err
+	}
+	if s.repo, err = git.Open(ctx, s.Dir, git.Options{Scratch: s.dir}); err != nil {
+		return fmt.Errorf("open repository: %w", err)
+	}
+	s.outlines = symbols.NewPool(symbols.Options{Command: []string{b.self, modeOutline}})
 	s.meter = measure.NewMeter(b.clock)
 	s.engine = coordinator.NewEngine(coordinator.EngineConfig{Repo: s.meter.Repository(s.repo), Outlines: s.meter.Outliner(s.outlines)})
+	return nil
 }
 
 // close ends the processes.
-func (s *stand) close() error { return errors.Join(s.outlines.Close(), s.repo.Close()) }
+func (s *stand) close() error {
+	if s.repo == nil {
+		return nil
+	}
+	if err := errors.Join(s.outlines.Close(), s.repo.Close()); err != nil {
+		return fmt.Errorf("end processes: %w", err)
+	}
+	return nil
+}
 
 // manifest writes the manifest of a patch as a submitter would. A key makes its submission one that may be repeated.
 func manifest(base git.OID, paths []string, diff []byte, label, key string) ([]byte, error) {

@@ -10,13 +10,13 @@ import (
 	"patchd/worktree/git"
 )
 
-// Pick is a real commit taken as a patch on an older base: what it does to its parent, the target, is bound to Base, some
-// commits further back on the first-parent chain. The tree that the patch must lead to on the target is thus known.
+// Pick is a real commit taken as a patch that is bound to Base and meets Target, which lies some commits ahead of it on the
+// first-parent chain. The tree that the patch must lead to is known.
 type Pick struct {
-	Commit git.OID
-	Target git.OID // the commit's parent
+	Commit git.OID // whose change it is
+	Target git.OID
 	Base   git.OID
-	Tree   git.OID // the commit's
+	Tree   git.OID // what the patch makes of Target: the commit's own tree where Target is its parent, else git's merge
 	Paths  []string
 	Shared []string // paths of the patch that changed between Base and Target
 	Edits  int      // hunks without context
@@ -27,8 +27,9 @@ type Pick struct {
 type PickOptions struct {
 	N                  int
 	MinEdits, MaxEdits int
-	Window             int  // how far back the base may be
+	Window             int  // how far before the target the base may lie
 	Scan               int  // how many commits are looked at
+	Back               int  // all have one target, so many commits before HEAD; zero: each commit meets its own parent
 	Shared             bool // exactly one path changed since the base; else none
 }
 
@@ -39,24 +40,24 @@ type link struct {
 	odd    bool // it changes something that is not a plain file
 }
 
-// Picks gives up to N picks, the newest first. repo must be the scratch repository: trees at bases are written to it.
+// Picks gives up to N picks, those nearest to their target first. repo must be the scratch repository: trees at bases are
+// written to it. Commits that need an object which the repository does not hold are left out.
 func Picks(ctx context.Context, s *Scratch, repo *git.Repo, opt PickOptions) ([]Pick, error) {
-	chain, err := s.chain(ctx, opt.Scan)
+	chain, err := s.chain(ctx, opt.Scan+opt.Window)
 	if err != nil {
 		return nil, err
 	}
+	opt.Back = min(opt.Back, len(chain)/2) // a short history still leaves bases
 	var out []Pick
-	for i := 0; i+2 < len(chain) && len(out) < opt.N; i++ {
-		base, shared := findBase(chain, i, opt)
-		if base == 0 {
-			continue
+	for _, i := range order(len(chain)-2, opt.Back) {
+		if len(out) >= opt.N {
+			break
 		}
-		edits, err := s.edits(ctx, chain[i+1].commit, chain[i].commit)
-		if err != nil || edits < opt.MinEdits || edits > opt.MaxEdits {
-			continue // an object that only the origin has, or another size
+		target := i + 1
+		if opt.Back > 0 {
+			target = opt.Back
 		}
-		p := Pick{Commit: chain[i].commit, Target: chain[i+1].commit, Base: chain[base].commit, Paths: chain[i].paths, Shared: shared, Edits: edits}
-		ok, err := p.complete(ctx, s, repo)
+		p, ok, err := s.pick(ctx, repo, chain, i, target, opt)
 		if err != nil {
 			return nil, err
 		}
@@ -67,69 +68,104 @@ func Picks(ctx context.Context, s *Scratch, repo *git.Repo, opt PickOptions) ([]
 	return out, nil
 }
 
-// findBase gives the position of the base for the commit at i, zero where none serves.
-func findBase(chain []link, i int, opt PickOptions) (base int, shared []string) {
+// order lists the positions of the commits to look at: from HEAD back, or from the target on.
+func order(n, back int) []int {
+	var out []int
+	if back > 0 {
+		for i := back - 1; i >= 0; i-- {
+			out = append(out, i)
+		}
+		return out
+	}
+	for i := range n {
+		out = append(out, i)
+	}
+	return out
+}
+
+// pick makes a patch of the commit at i for the target at t, where there is one of the wanted kind.
+func (s *Scratch) pick(ctx context.Context, repo *git.Repo, chain []link, i, t int, opt PickOptions) (p Pick, ok bool, err error) {
+	base, shared := findBase(chain, i, t, opt)
+	if base == 0 {
+		return p, false, nil
+	}
+	edits, err := s.edits(ctx, chain[i+1].commit, chain[i].commit)
+	if err != nil || edits < opt.MinEdits || edits > opt.MaxEdits {
+		return p, false, ctx.Err()
+	}
+	p = Pick{Commit: chain[i].commit, Target: chain[t].commit, Base: chain[base].commit, Paths: chain[i].paths, Shared: shared, Edits: edits}
+	ok, err = p.complete(ctx, s, repo, chain[i+1].commit)
+	return p, ok, err
+}
+
+// findBase gives the position of the base for the commit at i and the target at t, zero where none serves.
+func findBase(chain []link, i, t int, opt PickOptions) (base int, shared []string) {
 	const maxPaths = 20
 	if chain[i].odd || len(chain[i].paths) == 0 || len(chain[i].paths) > maxPaths {
 		return 0, nil
 	}
 	seen := map[string]bool{}
-	last := min(i+1+opt.Window, len(chain)-1)
-	for k := i + 2; k <= last; k++ {
+	last := min(t+opt.Window, len(chain)-1)
+	if !opt.Shared {
+		last = min(last, t+apartWindow)
+	}
+	for k := t + 1; k <= last; k++ {
 		for _, p := range chain[k-1].paths {
 			if slices.Contains(chain[i].paths, p) {
 				seen[p] = true
+				shared = []string{p}
 			}
-		}
-		if !opt.Shared {
-			if len(seen) > 0 {
-				return 0, nil
-			}
-			continue
 		}
 		switch {
+		case len(seen) > 1 || len(seen) == 1 && !opt.Shared:
+			return base, nil
 		case len(seen) == 1:
-			for p := range seen {
-				return k, []string{p}
-			}
-		case len(seen) > 1:
-			return 0, nil
+			return k, shared
+		case !opt.Shared:
+			base = k
 		}
 	}
-	if opt.Shared {
-		return 0, nil
-	}
-	return last, nil
+	return base, nil
 }
 
-// complete carries the commit's change to the base and writes it as a patch; false where it does not fit there.
-func (p *Pick) complete(ctx context.Context, s *Scratch, repo *git.Repo) (bool, error) {
-	trees := make([]git.OID, 0, 3)
-	for _, id := range []git.OID{p.Target, p.Base, p.Commit} {
+// apartWindow is how far before the target the base of a patch lies that shares no path with what happened since.
+const apartWindow = 20
+
+// complete carries the commit's change to the base, writes it as a patch, and has git merge that with the target; false where
+// the change does not fit.
+func (p *Pick) complete(ctx context.Context, s *Scratch, repo *git.Repo, parent git.OID) (bool, error) {
+	ids := []git.OID{parent, p.Base, p.Commit, p.Target}
+	trees := make([]git.OID, len(ids))
+	for i, id := range ids {
 		c, err := repo.ReadCommit(ctx, id)
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("read commit: %w", err)
 		}
-		trees = append(trees, c.Tree)
+		trees[i] = c.Tree
 	}
-	p.Tree = trees[2]
-	merged, err := repo.MergeTree(ctx, nil, trees[0], trees[1], trees[2])
-	if err != nil {
-		return false, nil //nolint:nilerr // an object that only the origin has: another commit will do
+	atBase, err := repo.MergeTree(ctx, nil, trees[0], trees[1], trees[2])
+	if err != nil || !atBase.Clean {
+		return false, ctx.Err() // an object that only the origin has: another commit will do
 	}
-	if !merged.Clean {
-		return false, nil
-	}
-	if err := repo.WritePack(ctx, merged.Objects); err != nil {
+	if err := repo.WritePack(ctx, atBase.Objects); err != nil {
 		return false, fmt.Errorf("keep tree at base: %w", err)
 	}
-	paths, err := s.Changed(ctx, trees[1], merged.Tree)
+	paths, err := s.Changed(ctx, trees[1], atBase.Tree)
 	if err != nil || !slices.Equal(paths, p.Paths) {
-		return false, nil //nolint:nilerr // as above
+		return false, ctx.Err()
 	}
-	if p.Diff, err = s.Diff(ctx, trees[1], merged.Tree); err != nil {
-		return false, nil //nolint:nilerr // as above
+	if p.Diff, err = s.Diff(ctx, trees[1], atBase.Tree); err != nil {
+		return false, ctx.Err()
 	}
+	if p.Target == parent {
+		p.Tree = trees[2]
+		return true, nil
+	}
+	atTarget, err := repo.MergeTree(ctx, nil, trees[1], trees[3], atBase.Tree)
+	if err != nil || !atTarget.Clean || atTarget.Tree == trees[3] {
+		return false, ctx.Err()
+	}
+	p.Tree = atTarget.Tree
 	return true, nil
 }
 
