@@ -36,6 +36,7 @@ func writePins() []string {
 		"safe.directory=*", "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.protectHFS=true",
 		"core.protectNTFS=true", "core.fsync=loose-object,reference", "gc.auto=0", "maintenance.auto=false",
 		"core.filesRefLockTimeout=1000", "core.packedRefsTimeout=1000", "core.untrackedCache=false",
+		"worktree.useRelativePaths=false",
 		"advice.graftFileDeprecated=false",
 	)
 }

@@ -117,8 +117,8 @@ func (r *Repo) readLooseRef(ref Ref) (string, error) {
 	return "", fmt.Errorf("read reference %q: %q is no object id", string(ref), value)
 }
 
-// ListRefs gives the references below a prefix such as "refs/patchd/", sorted by name. Symbolic ones are resolved,
-// broken ones left out.
+// ListRefs gives the references below a prefix such as "refs/patchd/", sorted by name. Symbolic ones are resolved, those
+// that lead nowhere left out; a reference file without an object id is an error.
 func (r *Repo) ListRefs(ctx context.Context, prefix Ref) ([]RefValue, error) {
 	names := map[Ref]bool{}
 	if err := r.looseRefs(prefix, names); err != nil {
@@ -136,7 +136,11 @@ func (r *Repo) ListRefs(ctx context.Context, prefix Ref) ([]RefValue, error) {
 	slices.Sort(sorted)
 	var values []RefValue
 	for _, name := range sorted {
-		if id, found, err := r.Resolve(ctx, name); err == nil && found {
+		id, found, err := r.Resolve(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("list references: %w", err)
+		}
+		if found {
 			values = append(values, RefValue{Ref: name, OID: id})
 		}
 	}

@@ -103,6 +103,9 @@ func (r *Repo) StaleLocks() ([]string, error) {
 			locks = append(locks, path)
 		}
 	}
+	if heads, err := filepath.Glob(filepath.Join(globQuote(r.commonDir), "worktrees", "*", "HEAD.lock")); err == nil {
+		locks = append(locks, heads...)
+	}
 	err := filepath.WalkDir(filepath.Join(r.commonDir, "refs"), func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
