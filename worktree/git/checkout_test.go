@@ -19,48 +19,32 @@ func TestACheckoutAdvancesOnlyWhereNothingIsLost(t *testing.T) {
 	hook := filepath.Join(s.dir, ".git/hooks/post-checkout")
 	require.NoError(t, os.WriteFile(hook, []byte("#!/bin/sh\ntouch "+s.dir+"/hook-ran\n"), 0o755))
 	r := s.open()
-	changed := func() []string {
-		paths, err := r.ChangedFiles(t.Context(), s.dir)
-		require.NoError(t, err)
-		return paths
-	}
-	require.Empty(t, changed())
-	var failed *git.CommandError
+	var dirty *git.DirtyCheckoutError
 
 	s.write("a", "mine\n")
-	require.Equal(t, []string{"a"}, changed())
-	require.ErrorAs(t, r.AdvanceCheckout(t.Context(), s.dir, from, to, false), &failed)
-	require.Equal(t, "mine\n", s.read("a"))
+	require.ErrorAs(t, r.CanFollow(t.Context(), s.dir, from, to), &dirty)
+	require.Contains(t, dirty.Reason, "M a")
 	s.git("add", "a")
-	require.Equal(t, []string{"a"}, changed())
-	require.ErrorAs(t, r.AdvanceCheckout(t.Context(), s.dir, from, to, false), &failed)
+	require.ErrorAs(t, r.CanFollow(t.Context(), s.dir, from, to), &dirty)
+	require.Error(t, r.Follow(t.Context(), s.dir, from, to))
+	require.Equal(t, "mine\n", s.read("a"))
 	s.git("reset", "-q", "--hard")
 
 	s.write("new/file", "untracked\n")
-	require.Empty(t, changed())
-	require.ErrorAs(t, r.AdvanceCheckout(t.Context(), s.dir, from, to, true), &failed)
-	require.ErrorAs(t, r.AdvanceCheckout(t.Context(), s.dir, from, to, false), &failed)
+	require.ErrorAs(t, r.CanFollow(t.Context(), s.dir, from, to), &dirty)
+	require.Contains(t, dirty.Reason, "new/file")
+	require.Error(t, r.Follow(t.Context(), s.dir, from, to))
 	require.Equal(t, "untracked\n", s.read("new/file"))
 	require.Equal(t, "1\n", s.read("a"), "nothing is half done")
 	require.NoError(t, os.RemoveAll(filepath.Join(s.dir, "new")))
 
-	require.NoError(t, r.AdvanceCheckout(t.Context(), s.dir, from, to, true))
-	require.Equal(t, "1\n", s.read("a"))
-	lock := filepath.Join(s.dir, ".git/index.lock")
-	require.NoError(t, os.WriteFile(lock, nil, 0o644))
-	var locked *git.LockedError
-	require.ErrorAs(t, r.AdvanceCheckout(t.Context(), s.dir, from, to, false), &locked)
-	require.NoError(t, os.Remove(lock))
-
+	require.NoError(t, r.CanFollow(t.Context(), s.dir, from, to))
+	require.Equal(t, "1\n", s.read("a"), "asking writes nothing")
 	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefUpdate{{Ref: "refs/heads/main", Old: from, New: to}}))
-	require.NoError(t, r.AdvanceCheckout(t.Context(), s.dir, from, to, false))
-	require.Empty(t, changed())
+	require.NoError(t, r.Follow(t.Context(), s.dir, from, to))
 	require.Equal(t, "2\r\n", s.read("x.crlf"), "line ends as the user has them")
 	require.Empty(t, s.git("status", "--porcelain"))
 	require.NoFileExists(t, filepath.Join(s.dir, "hook-ran"))
-	require.Error(t, r.AdvanceCheckout(t.Context(), s.dir, "HEAD", to, false))
-	_, err := r.ChangedFiles(t.Context(), newSandbox(t).dir)
-	require.ErrorContains(t, err, "another repository")
 }
 
 func (s *sandbox) read(path string) string {
