@@ -44,7 +44,7 @@ func (c *change) uses(e Edit) map[string]symbols.UseKind {
 }
 
 func (v *view) usesOn(l symbols.Lines, names map[string]symbols.UseKind) {
-	from, _ := slices.BinarySearchFunc(v.outline.Uses, int32(l.Start), func(u symbols.Use, line int32) int { return int(u.Line - line) })
+	from, _ := slices.BinarySearchFunc(v.outline.Uses, l.Start, func(u symbols.Use, line int) int { return int(u.Line) - line })
 	for _, u := range v.outline.Uses[from:] {
 		if int(u.Line) > l.End {
 			break

@@ -40,7 +40,7 @@ func (s *side) added() []ref {
 		for i := range c.edits {
 			for _, r := range c.edits[i].added {
 				sym := c.result.symbol(r)
-				if sym.Kind != symbols.KindImport && sym.Kind != symbols.KindModule && !(sym.Parent >= 0 && c.toBase[sym.Parent] < 0) {
+				if sym.Kind != symbols.KindImport && sym.Kind != symbols.KindModule && (sym.Parent < 0 || c.toBase[sym.Parent] >= 0) {
 					list = append(list, ref{f, r})
 				}
 			}
@@ -70,10 +70,10 @@ func goTestFile(p string) bool { return len(p) > 8 && p[len(p)-8:] == "_test.go"
 
 // collide reports whether a language refuses or overrides the second of two definitions.
 func collide(l symbols.Language, a, b *symbols.Symbol) bool {
-	switch a.Kind {
-	case symbols.KindImpl, symbols.KindRule, symbols.KindSection:
+	if a.Kind == symbols.KindImpl || a.Kind == symbols.KindRule || a.Kind == symbols.KindSection {
 		return false
-	case symbols.KindEntry:
+	}
+	if a.Kind == symbols.KindEntry {
 		return !strings.Contains(a.Path, "[]") // items of a list are no siblings
 	}
 	if l == "go" && (a.Name == "init" || a.Name == "_") {

@@ -59,7 +59,7 @@ func (v *view) eachUse(l symbols.Lines, f func(newUse)) {
 	if v.outline == nil || l.Empty() {
 		return
 	}
-	from, _ := slices.BinarySearchFunc(v.outline.Uses, int32(l.Start), func(u symbols.Use, line int32) int { return int(u.Line - line) })
+	from, _ := slices.BinarySearchFunc(v.outline.Uses, l.Start, func(u symbols.Use, line int) int { return int(u.Line) - line })
 	for _, u := range v.outline.Uses[from:] {
 		if int(u.Line) > l.End {
 			return
@@ -154,6 +154,7 @@ func (c *comparison) stillThere(u newUse, b ref, f fate, one *side) bool {
 		return dir(oldPath) == dir(newPath)
 	case scopeProgram:
 		return true
+	case scopeFile:
 	}
 	return oldPath == newPath
 }

@@ -53,9 +53,9 @@ func (o *Owners) Required(path string) []string {
 	if o == nil {
 		return nil
 	}
-	for i := len(o.rules) - 1; i >= 0; i-- {
-		if matchesAny(o.rules[i].Paths, path) {
-			approvers := slices.Clone(o.rules[i].Approvers)
+	for _, rule := range slices.Backward(o.rules) {
+		if matchesAny(rule.Paths, path) {
+			approvers := slices.Clone(rule.Approvers)
 			slices.Sort(approvers)
 			return slices.Compact(approvers)
 		}

@@ -189,6 +189,7 @@ func sees(using *view, from *symbols.Symbol, defining *view) bool {
 		if dir(using.version.Path) == dir(defining.version.Path) {
 			return true
 		}
+	case scopeFile:
 	}
 	return slices.ContainsFunc(using.outline.Imports, func(im symbols.Import) bool {
 		return im.Name == from.Name && (im.Item == from.Name || im.Item == "default" || im.Item == "") && leadsTo(im.Module, using.version.Path, defining)

@@ -100,12 +100,10 @@ func (s *side) keep(b, r ref, c *change) {
 }
 
 func signatureChanged(from, to *symbols.Symbol) bool {
-	switch from.Kind {
-	case symbols.KindFunction, symbols.KindMethod, symbols.KindMacro:
+	if kindGroup(from.Kind) == 1 {
 		return from.Signature != to.Signature
-	default:
-		return from.Params != to.Params
 	}
+	return from.Params != to.Params
 }
 
 // movedInFile reports whether the line that names the symbol was removed at one place and added at another.

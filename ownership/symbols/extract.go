@@ -1,3 +1,4 @@
+//nolint:gosec // G115: counts and offsets stay below the size cap of a file
 package symbols
 
 import (
@@ -196,9 +197,9 @@ func isClassLike(k Kind) bool {
 
 // place works out the symbol's lines and fingerprints.
 func (x *extractor) place(i int32, d *def, nm name, s *Symbol) {
-	t, own, outer := x.t, i, i
+	t, own, outer := x.t, i, nm.at
 	if nm.at > 0 {
-		own, outer = nm.at, nm.at
+		own = nm.at
 	} else {
 		outer = x.wrapped(i)
 	}

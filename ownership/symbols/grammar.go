@@ -103,7 +103,9 @@ type grammar struct {
 	table
 	lang  *sitter.Language
 	infos []info
-	bad   info
+	// directives are the marks of comments that tools read.
+	directives [][]byte
+	bad        info
 }
 
 func (g *grammar) info(sym uint16) *info {
@@ -114,7 +116,7 @@ func (g *grammar) info(sym uint16) *info {
 }
 
 func newGrammar(t table) *grammar {
-	g := &grammar{table: t, lang: t.load(), bad: info{name: "ERROR", named: true}}
+	g := &grammar{table: t, lang: t.load(), bad: info{name: "ERROR", named: true}, directives: directives()}
 	count := int(g.lang.SymbolCount())
 	g.infos = make([]info, count)
 	for i := range count {

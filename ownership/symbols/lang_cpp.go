@@ -1,12 +1,16 @@
 package symbols
 
-import "github.com/smacker/go-tree-sitter/cpp"
+import (
+	"maps"
+
+	"github.com/smacker/go-tree-sitter/cpp"
+)
 
 func cppTable() table {
 	t := cTable()
 	t.language, t.load = "cpp", cpp.GetLanguage
 	t.extensions = []string{"cpp", "cc", "cxx", "c++", "h", "hpp", "hh", "hxx", "h++", "inl", "ipp", "tpp", "cu", "cuh"}
-	for kind, d := range map[string]def{
+	maps.Copy(t.defs, map[string]def{
 		"class_specifier":             {kind: KindClass, names: cSpecifier},
 		"namespace_definition":        {kind: KindModule, names: fieldName("name")},
 		"alias_declaration":           {kind: KindType, body: "-"},
@@ -15,9 +19,7 @@ func cppTable() table {
 		"field_declaration":           {kind: KindMethod, names: cppMember, paramsOf: cParams, body: "-"},
 		"declaration":                 {kind: KindVariable, names: cppDeclaration, paramsOf: cParams, body: "-"},
 		"nested_namespace_definition": {kind: KindModule},
-	} {
-		t.defs[kind] = d
-	}
+	})
 	t.identifiers = append(t.identifiers, "namespace_identifier")
 	t.members["qualified_identifier"] = [2]string{"scope", "name"}
 	t.calls["new_expression"] = [2]string{"type", "arguments"}

@@ -1,6 +1,8 @@
 package symbols
 
 import (
+	"maps"
+
 	sitter "github.com/smacker/go-tree-sitter"
 	"github.com/smacker/go-tree-sitter/typescript/tsx"
 	"github.com/smacker/go-tree-sitter/typescript/typescript"
@@ -15,7 +17,7 @@ func tsxTable() table { return typedEcma("tsx", []string{"tsx"}, tsx.GetLanguage
 func typedEcma(language Language, extensions []string, load func() *sitter.Language) table {
 	t := javascriptTable()
 	t.language, t.extensions, t.load = language, extensions, load
-	for kind, d := range map[string]def{
+	maps.Copy(t.defs, map[string]def{
 		"abstract_class_declaration": {kind: KindClass},
 		"interface_declaration":      {kind: KindInterface},
 		"type_alias_declaration":     {kind: KindType, body: "value"},
@@ -25,9 +27,7 @@ func typedEcma(language Language, extensions []string, load func() *sitter.Langu
 		"function_signature":         {kind: KindFunction},
 		"method_signature":           {kind: KindMethod, names: inClassBody},
 		"abstract_method_signature":  {kind: KindMethod, names: inClassBody},
-	} {
-		t.defs[kind] = d
-	}
+	})
 	t.types = []string{"type_identifier"}
 	t.wrappers = append(t.wrappers, "ambient_declaration")
 	t.members["nested_type_identifier"] = [2]string{"module", "name"}

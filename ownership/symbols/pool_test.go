@@ -22,9 +22,9 @@ const childMode = "outline-worker"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childMode {
 		if err := symbols.ServeChild(os.Stdin, os.Stdout); err != nil {
-			os.Exit(1)
+			os.Exit(1) //nolint:forbidigo // this is the child's main
 		}
-		os.Exit(0)
+		os.Exit(0) //nolint:forbidigo // this is the child's main
 	}
 	goleak.VerifyTestMain(m)
 }

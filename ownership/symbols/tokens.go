@@ -1,3 +1,4 @@
+//nolint:gosec // G115: counts and offsets stay below the size cap of a file
 package symbols
 
 import (
@@ -25,7 +26,7 @@ func (t *tree) tokens() []token {
 		list = t.gap(list, covered, n.start)
 		covered = max(covered, n.end)
 		i = n.last
-		if !in.comment || isDirective(t.text[n.start:n.end]) {
+		if !in.comment || t.g.isDirective(t.text[n.start:n.end]) {
 			list = t.gap(list, n.start, n.end)
 		}
 	}

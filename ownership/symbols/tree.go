@@ -1,3 +1,4 @@
+//nolint:gosec // G115: counts and offsets stay below the size cap of a file
 package symbols
 
 import (
@@ -5,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	sitter "github.com/smacker/go-tree-sitter"
 )
@@ -63,7 +65,7 @@ func parse(g *grammar, text []byte) (*tree, error) {
 	if err := t.flatten(parsed.RootNode()); err != nil {
 		return nil, err
 	}
-	for i := len(t.nodes) - 1; i >= 0; i-- {
+	for i := range slices.Backward(t.nodes) {
 		n := &t.nodes[i]
 		n.last = max(n.last, int32(i))
 		if n.parent >= 0 {
@@ -189,13 +191,7 @@ func (t *tree) is(n int32, kinds ...string) bool {
 	if n < 0 {
 		return false
 	}
-	name := t.kind(n)
-	for _, k := range kinds {
-		if name == k {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(kinds, t.kind(n))
 }
 
 func (t *tree) content(n int32) string {
