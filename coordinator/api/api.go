@@ -45,6 +45,8 @@ type Options struct {
 	Hosts []string
 	// Metrics is what /metrics shows; nil leaves that path out.
 	Metrics prometheus.Gatherer
+	// Else answers what is no path of this face, behind the same guard; nil answers with a problem.
+	Else http.Handler
 	// MaxStreams bounds the event streams open at once; 64 where zero.
 	MaxStreams int
 }
@@ -74,7 +76,15 @@ func New(o Options) http.Handler {
 	mux := http.NewServeMux()
 	f.registerHealth(mux, o.Metrics)
 	f.registerAll(humago.New(mux, f.config()))
+	if o.Else == nil {
+		o.Else = http.HandlerFunc(nothingHere)
+	}
+	mux.Handle("/", o.Else)
 	return f.recovered(f.guarded(o.Hosts, mux))
+}
+
+func nothingHere(w http.ResponseWriter, r *http.Request) {
+	problem(http.StatusNotFound, string(service.ErrNotFound), "", "nothing answers "+r.Method+" "+quoted(r.URL.Path), "see /openapi.json").write(w)
 }
 
 // config describes the face; the browser documentation of the framework is left out because it loads scripts from elsewhere.

@@ -154,6 +154,9 @@ func TestErrorsOfTheServiceKeepCodeAndField(t *testing.T) {
 		p := problemOf(t, res)
 		require.Equal(t, []string{string(code), "target", "what", "do"}, []string{p.Code, p.Field, p.Detail, p.Hint})
 	}
+	nothing := problemOf(t, ask(t, serve(t, &fake{}), http.MethodGet, "/v2/nothing", "", nil))
+	require.Equal(t, "not_found", nothing.Code)
+
 	server := serve(t, &fake{failure: errors.New("a secret of the database")})
 	res := ask(t, server, http.MethodGet, "/v1/targets", "", nil)
 	require.Equal(t, http.StatusInternalServerError, res.StatusCode)
