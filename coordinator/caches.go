@@ -18,7 +18,7 @@ type caches struct {
 	sinces      *memo[[2]git.OID, *worktree.Since]
 	owners      *memo[ownersKey, ownersResult]
 	plans       *memo[Digest, *Plan]
-	contentions *memo[contentionKey, []Reason]
+	contentions *memo[contentionKey, *encounter]
 }
 
 type policyResult struct {
@@ -52,7 +52,7 @@ func newCaches() *caches {
 	return &caches{
 		policies: newMemo[git.OID, policyResult](policyEntries), patches: newMemo[Digest, parseResult](patchEntries),
 		ranges: newMemo[[2]git.OID, *trailersSince](rangeEntries), sinces: newMemo[[2]git.OID, *worktree.Since](rangeEntries), owners: newMemo[ownersKey, ownersResult](ownersEntries),
-		plans: newMemo[Digest, *Plan](planEntries), contentions: newMemo[contentionKey, []Reason](pairEntries),
+		plans: newMemo[Digest, *Plan](planEntries), contentions: newMemo[contentionKey, *encounter](pairEntries),
 	}
 }
 
@@ -153,6 +153,6 @@ func (m *memo[K, V]) put(key K, v V) {
 	m.order = append(m.order, key)
 	if len(m.order) > m.limit {
 		delete(m.byKey, m.order[0])
-		m.order = slices.Delete(m.order, 0, 1)
+		m.order = m.order[1:] // the next append that needs room drops what is before
 	}
 }

@@ -2,159 +2,47 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"patchd/ownership"
 	"patchd/worktree"
+	"patchd/worktree/diff"
 	"patchd/worktree/git"
 )
 
-// contendAt compares the candidates up to one dependency level in pairs of which at least one is of that level, and makes
-// those that do not lie apart conflicts that name each other. Nobody wins by anything but a resolution.
-func (r *stateRun) contendAt(ctx context.Context, level int) error {
-	var ids []Identity
-	for _, id := range r.ids() {
-		if r.level[id] <= level && r.out[id].candidate() {
-			ids = append(ids, id)
-		}
-	}
-	sides := make([]*worktree.Side, len(ids))
-	for i, id := range ids {
-		sides[i] = r.out[id].Plan.Side
-	}
-	found := map[Identity][]Reason{}
-	for _, pair := range worktree.SharingPairs(sides) {
-		a, b := ids[pair[0]], ids[pair[1]]
-		if max(r.level[a], r.level[b]) != level || r.related(a, b) {
-			continue
-		}
-		reasons, err := r.engine.contention(ctx, r.in.Target, r.out[a].Plan, r.out[b].Plan, r.between(a, b))
-		if err != nil {
-			return fmt.Errorf("compare patches %s and %s: %w", a.Short(), b.Short(), err)
-		}
-		for _, x := range reasons {
-			x.With = string(b)
-			found[a] = append(found[a], x)
-			x.With = string(a)
-			found[b] = append(found[b], x)
-		}
-	}
-	return r.settle(ids, found)
-}
-
-// related reports whether one of the two depends on the other.
-func (r *stateRun) related(a, b Identity) bool {
-	return slices.Contains(r.links.closure(a), b) || slices.Contains(r.links.closure(b), a)
-}
-
-// between lists the plans that either of two patches depends on, ascending.
-func (r *stateRun) between(a, b Identity) []*Plan {
-	ids := append(r.links.closure(a), r.links.closure(b)...)
-	slices.Sort(ids)
-	var out []*Plan
-	for _, id := range slices.Compact(ids) {
-		out = append(out, r.out[id].Plan)
-	}
-	return out
-}
-
-// settle applies what people resolved and marks the rest. A patch that was chosen over exactly those that it contends with
-// goes ahead; a pair that was accepted together does not contend.
-func (r *stateRun) settle(ids []Identity, found map[Identity][]Reason) error {
-	accepted, err := r.acceptedPairs(ids, found)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		reasons := slices.DeleteFunc(slices.Clone(found[id]), func(x Reason) bool { return accepted[pairOf(id, Identity(x.With))] })
-		if len(reasons) == 0 {
-			continue
-		}
-		c := contentionCase(id, reasons)
-		chosen, err := r.in.Rulings.holds(ActionChoose, id, c)
-		if err != nil {
-			return err
-		}
-		j := r.out[id]
-		if chosen {
-			j.Status.Resolved = append(j.Status.Resolved, c)
-			continue
-		}
-		j.Open = append(j.Open, c)
-		slices.SortFunc(reasons, compareReasons)
-		j.Status.Contention = slices.CompactFunc(append(j.Status.Contention, reasons...), func(a, b Reason) bool { return compareReasons(a, b) == 0 })
-	}
-	return nil
-}
-
-// acceptedPairs lists the contending pairs that a person accepted together.
-func (r *stateRun) acceptedPairs(ids []Identity, found map[Identity][]Reason) (map[[2]Identity]bool, error) {
-	out := map[[2]Identity]bool{}
-	for _, id := range ids {
-		for _, other := range withOf(found[id]) {
-			c := pairCase(id, other, found[id])
-			holds, err := r.in.Rulings.holds(ActionAccept, id, c)
-			if err != nil {
-				return nil, err
-			}
-			if holds && Composable(c.Codes) && !out[pairOf(id, other)] {
-				out[pairOf(id, other)] = true
-				for _, member := range []Identity{id, other} {
-					r.out[member].Status.Resolved = append(r.out[member].Status.Resolved, c)
-				}
-			}
-		}
-	}
-	return out, nil
-}
-
-// Composable reports whether patches that meet for these reasons can be applied at once all the same: their lines lie apart,
-// and only what the lines mean is in question. Others can be chosen between, or rebased one onto the other.
-func Composable(codes []Code) bool {
-	return !slices.ContainsFunc(codes, func(c Code) bool {
-		class, err := ClassOf(c)
-		return err != nil || class == ClassTextual || c == CodePlacementAmbiguous || c == CodeFileRenamed
-	})
-}
-
-func pairOf(a, b Identity) [2]Identity { return [2]Identity{min(a, b), max(a, b)} }
-
-// withOf lists the other sides of reasons, ascending.
-func withOf(reasons []Reason) []Identity {
-	var out []Identity
-	for _, x := range reasons {
-		out = append(out, Identity(x.With))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// contentionCase is one patch against all that it contends with: what choose binds.
-func contentionCase(id Identity, reasons []Reason) Case {
-	c := caseOf(id, reasons, nil)
-	c.Contenders = withOf(reasons)
-	return c
-}
-
-// pairCase is two patches that contend with each other: what accept binds. It is the same from both sides.
-func pairCase(a, b Identity, reasons []Reason) Case {
-	only := slices.DeleteFunc(slices.Clone(reasons), func(x Reason) bool { return Identity(x.With) != b })
-	c := caseOf(a, only, nil)
-	c.Identities = []Identity{a, b}
-	return c
+// encounter is how two candidates meet; no reasons where they lie apart. Blobs are what the reasons' paths hold when both are
+// applied at once, as far as that can be done.
+type encounter struct {
+	reasons []Reason
+	blobs   map[string]git.OID
 }
 
 // contention compares two candidates in the coordinates of the target composed with all that either depends on. It is
-// symmetric. The reasons carry no other side yet.
-func (e *Engine) contention(ctx context.Context, target git.OID, p, q *Plan, between []*Plan) ([]Reason, error) {
+// symmetric. The reasons carry no other side yet. Where one of the two already meets what the other builds on, the other is
+// held back for that, and the two are not compared.
+func (e *Engine) contention(ctx context.Context, target git.OID, p, q *Plan, between []*Plan) (*encounter, error) {
 	if q.Identity() < p.Identity() {
 		p, q = q, p
 	}
 	key := contentionKey{target, p.Decision.PlanDigest, q.Decision.PlanDigest}
-	if r, ok := e.cache.contentions.get(key); ok {
-		return r, nil
+	if found, ok := e.cache.contentions.get(key); ok {
+		return found, nil
 	}
+	found, err := e.meet(ctx, target, p, q, between)
+	var apart *NotComposableError
+	if errors.As(err, &apart) {
+		found, err = &encounter{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.cache.contentions.put(key, found)
+	return found, nil
+}
+
+func (e *Engine) meet(ctx context.Context, target git.OID, p, q *Plan, between []*Plan) (*encounter, error) {
 	commit, err := e.repo.ReadCommit(ctx, target)
 	if err != nil {
 		return nil, fmt.Errorf("read target: %w", err)
@@ -165,65 +53,107 @@ func (e *Engine) contention(ctx context.Context, target git.OID, p, q *Plan, bet
 			ov.Put(o.Type, o.Data)
 		}
 	}
-	rules := e.rulesOf(commit.Tree, p.Policy)
-	g, err := e.groundOn(ctx, ov, commit, between, rules)
+	m := &meeting{engine: e, ov: ov, rules: e.rulesOf(commit.Tree, p.Policy), policy: p.Policy}
+	g, err := e.groundOn(ctx, ov, commit, between, m.rules)
 	if err != nil {
 		return nil, err
 	}
-	var sides [2]*worktree.Side
-	for i, x := range []*Plan{p, q} {
-		if sides[i], err = e.carryTo(ctx, ov, x.Side, g.tip.Tree, rules); err != nil {
-			return nil, err
-		}
-	}
-	reasons, err := e.compareSides(ctx, ov, sides[0], sides[1], rules, p.Policy)
-	if err != nil {
+	if m.left, err = e.meeterOn(ctx, ov, p, g.tip.Tree, m.rules); err != nil {
 		return nil, err
 	}
-	e.cache.contentions.put(key, reasons)
-	return reasons, nil
+	if m.right, err = e.meeterOn(ctx, ov, q, g.tip.Tree, m.rules); err != nil {
+		return nil, err
+	}
+	return m.compare(ctx)
 }
 
-// compareSides finds what speaks against two sides of one tree going together: lines with git's second opinion, both ways
-// round, and symbols.
-func (e *Engine) compareSides(ctx context.Context, ov *git.Overlay, left, right *worktree.Side, rules worktree.Rules, policy *Policy) ([]Reason, error) {
-	r, err := worktree.RebaseSides(ctx, worktree.SidesInput{Overlay: ov, Merger: e.repo, Patch: left, Target: right, Rules: rules})
+// meeter is one of two patches that are compared: its edits of a tree, and the lines of it that it declares as its own.
+type meeter struct {
+	side  *worktree.Side
+	owned []ownership.Hunk
+}
+
+// meeterOn gives a plan's edits and claims in the terms of another tree.
+func (e *Engine) meeterOn(ctx context.Context, ov *git.Overlay, p *Plan, tree git.OID, rules worktree.Rules) (meeter, error) {
+	if p.Side.Base == tree {
+		return meeter{p.Side, p.owned}, nil
+	}
+	change, err := worktree.NewSide(ctx, ov, p.Side.Base, tree)
+	if err != nil {
+		return meeter{}, err
+	}
+	side, err := carryThrough(ctx, ov, p.Side, change, rules)
+	return meeter{side, carryHunks(p.owned, change)}, err
+}
+
+// meeting is one comparison of two sides of one tree.
+type meeting struct {
+	engine      *Engine
+	ov          *git.Overlay
+	rules       worktree.Rules
+	policy      *Policy
+	left, right meeter
+}
+
+// compare finds what speaks against the two going together: lines with git's second opinion, both ways round, and symbols.
+func (m *meeting) compare(ctx context.Context) (*encounter, error) {
+	there, err := m.rebase(ctx, m.left.side, m.right.side)
 	if err != nil {
 		return nil, err
 	}
-	back, err := worktree.RebaseSides(ctx, worktree.SidesInput{Overlay: ov, Merger: e.repo, Patch: right, Target: left, Rules: rules})
+	back, err := m.rebase(ctx, m.right.side, m.left.side)
 	if err != nil {
 		return nil, err
 	}
+	out, err := lineReasons(slices.Concat(there.Reasons, back.Reasons))
+	if err != nil {
+		return nil, err
+	}
+	if there.Tree != back.Tree && there.Tree != "" && back.Tree != "" {
+		differing, err := git.DiffTrees(ctx, m.ov, there.Tree, back.Tree)
+		if err != nil {
+			return nil, fmt.Errorf("compare the two ways round: %w", err)
+		}
+		for _, d := range differing {
+			out = append(out, Reason{Class: ClassStructural, Code: CodePlacementAmbiguous, Path: d.Path})
+		}
+	}
+	structural, err := m.structural(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &encounter{reasons: sortedReasons(append(out, structural...))}
+	found.blobs, err = blobsAt(ctx, m.ov, there.Tree, found.reasons)
+	return found, err
+}
+
+func (m *meeting) rebase(ctx context.Context, patch, onto *worktree.Side) (*worktree.Result, error) {
+	return worktree.RebaseSides(ctx, worktree.SidesInput{Overlay: m.ov, Merger: m.engine.repo, Patch: patch, Target: onto, Rules: m.rules})
+}
+
+// lineReasons are what lines and file operations show, without the lines of either side, which are the other's from there.
+func lineReasons(reasons []worktree.Reason) ([]Reason, error) {
 	var out []Reason
-	for _, x := range append(slices.Clone(r.Reasons), back.Reasons...) {
+	for _, x := range reasons {
 		class, err := ClassOf(Code(x.Code))
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, Reason{Class: class, Code: Code(x.Code), Path: x.Path, BaseLines: lineRange(x.BaseLines)})
 	}
-	if r.Tree != back.Tree && r.Tree != "" && back.Tree != "" {
-		return nil, fmt.Errorf("composing two patches gave trees %s and %s", r.Tree, back.Tree)
-	}
-	structural, err := e.structuralContention(ctx, ov, left, right, policy)
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, structural...)
-	slices.SortFunc(out, compareReasons)
-	return slices.CompactFunc(out, func(a, b Reason) bool { return compareReasons(a, b) == 0 }), nil
+	return out, nil
 }
 
-func (e *Engine) structuralContention(ctx context.Context, ov *git.Overlay, left, right *worktree.Side, policy *Policy) ([]Reason, error) {
+func (m *meeting) structural(ctx context.Context) ([]Reason, error) {
 	in := ownership.Input{
-		LeftName: "one patch", RightName: "the other", SameSymbol: ownership.SameSymbol(policy.Ownership.SameSymbol), ReviewCoupled: policy.Ownership.Coupled == "review",
+		LeftName: "one patch", RightName: "the other", LeftOwned: m.left.owned, RightOwned: m.right.owned,
+		SameSymbol: ownership.SameSymbol(m.policy.Ownership.SameSymbol), ReviewCoupled: m.policy.Ownership.Coupled == "review",
 	}
 	var err error
-	if in.Files, err = sharedFiles(ctx, ov, left, right); err != nil || len(in.Files) == 0 {
+	if in.Files, err = sharedFiles(ctx, m.ov, m.left.side, m.right.side); err != nil || len(in.Files) == 0 {
 		return nil, err
 	}
-	found, err := ownership.Classify(ctx, e.outlines, in)
+	found, err := ownership.Classify(ctx, m.engine.outlines, in)
 	if err != nil {
 		return nil, fmt.Errorf("compare symbols: %w", err)
 	}
@@ -236,4 +166,38 @@ func (e *Engine) structuralContention(ctx context.Context, ov *git.Overlay, left
 		out = append(out, Reason{Class: class, Code: Code(x.Code), Path: x.Path, Symbol: x.Symbol, BaseLines: lineRange(x.BaseLines)})
 	}
 	return out, nil
+}
+
+// carryHunks gives lines that were declared at one tree as lines of what a change makes of it.
+func carryHunks(hunks []ownership.Hunk, change *worktree.Side) []ownership.Hunk {
+	var out []ownership.Hunk
+	for _, h := range hunks {
+		f, changed := change.File(h.Path)
+		if changed && f.Src == h.Path {
+			if f.Dst == "" {
+				continue
+			}
+			h.Path = f.Dst
+			h.Start, h.End = carryLines(h.Start, h.End, f.Edits)
+		}
+		if h.Start <= h.End {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// carryLines gives the lines, 1-based and inclusive, that stand where start to end stood before the edits.
+func carryLines(start, end int, edits []diff.Edit) (from, to int) {
+	from, to = start, end
+	for _, e := range edits {
+		grow := len(e.New) - (e.End - e.Start)
+		if e.End < start {
+			from += grow
+		}
+		if e.Start < end {
+			to += grow
+		}
+	}
+	return from, to
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"patchd/ownership"
 	"patchd/ownership/symbols"
 	"patchd/worktree"
 	"patchd/worktree/diff"
@@ -54,6 +55,7 @@ type Plan struct {
 	Merge    []MergedContent // the contents behind Decision.Conflict.Merge
 
 	meta  worktree.CandidateMeta
+	owned []ownership.Hunk // what the manifest declares, in the lines of Side's base
 	cases []openCase
 }
 
@@ -130,8 +132,8 @@ type Circumstances struct {
 	Bases []git.OID
 	// InSet says that the patch's dependencies were looked up in the set; else each must have landed since the base.
 	InSet bool
-	// Reverted says that the patch's recorded landing is no ancestor of the target.
-	Reverted bool
+	// Reverted lists the commits of the patch's recorded landings where none of them is an ancestor of the target.
+	Reverted []git.OID
 	// Rulings is R.
 	Rulings Rulings
 }

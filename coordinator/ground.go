@@ -131,7 +131,12 @@ func (e *Engine) carryTo(ctx context.Context, ov *git.Overlay, side *worktree.Si
 	if err != nil {
 		return nil, err
 	}
-	r, err := worktree.RebaseSides(ctx, worktree.SidesInput{Overlay: ov, Patch: side, Target: other, Rules: rules})
+	return carryThrough(ctx, ov, side, other, rules)
+}
+
+// carryThrough expresses a side through another change of the tree that it is a side of.
+func carryThrough(ctx context.Context, ov *git.Overlay, side, change *worktree.Side, rules worktree.Rules) (*worktree.Side, error) {
+	r, err := worktree.RebaseSides(ctx, worktree.SidesInput{Overlay: ov, Patch: side, Target: change, Rules: rules})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"patchd/worktree"
 	"patchd/worktree/git"
@@ -13,59 +14,82 @@ import (
 const maxImplied = 64
 
 // impliedByBases finds the members whose base is no commit of the target's history but the candidate of another patch: the
-// base's trailer names a patch, and D at the base's parent reproduces the base. Such a base is a dependency on that patch.
+// base's trailer names a patch, and D at the base's parent reproduces the base. Such a base is a dependency on that patch, and
+// on those whose candidates it stands on in turn.
 func (r *stateRun) impliedByBases(ctx context.Context) (map[Identity][]Identity, error) {
 	implied := map[Identity][]Identity{}
-	r.bases = map[Identity][]git.OID{}
-	for _, id := range r.ids() {
+	known := map[git.OID][]Identity{}
+	for _, id := range r.ids {
 		base := r.members[id].Submission.Manifest.BaseCommit
-		of, err := r.reproduced(ctx, base, maxImplied)
-		if err != nil {
-			return nil, fmt.Errorf("look at base %s: %w", base, err)
+		of, done := known[base]
+		if !done {
+			var err error
+			of, err = r.foundation(ctx, base)
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			if err != nil {
+				r.out[id].Err = fmt.Errorf("look at base %s: %w", base, err)
+				continue
+			}
+			known[base] = of
 		}
-		if of != "" && of != id {
-			implied[id] = append(implied[id], of)
-			r.bases[id] = append(r.bases[id], base)
+		if len(of) > 0 && !slices.Contains(of, id) {
+			implied[id], r.bases[id] = of, []git.OID{base}
 		}
 	}
 	return implied, nil
 }
 
-// reproduced gives the patch that a commit is the candidate of; empty where it is none, or stands in the target's history.
-func (r *stateRun) reproduced(ctx context.Context, id git.OID, depth int) (Identity, error) {
+// foundation lists the patches whose candidates a base stands on, from the base down to the first commit that is none.
+func (r *stateRun) foundation(ctx context.Context, base git.OID) ([]Identity, error) {
+	var out []Identity
+	for range maxImplied {
+		of, parent, err := r.reproduced(ctx, base, maxImplied)
+		if err != nil || of == "" {
+			return out, err
+		}
+		out, base = append(out, of), parent
+	}
+	return out, nil
+}
+
+// reproduced gives the patch that a commit is the candidate of, and the commit's parent; nothing where it is none, or stands
+// in the target's history.
+func (r *stateRun) reproduced(ctx context.Context, id git.OID, depth int) (of Identity, parent git.OID, err error) {
 	commit, err := r.engine.repo.ReadCommit(ctx, id)
 	var missing *git.MissingError
 	var wrong *git.TypeError
 	if errors.As(err, &missing) || errors.As(err, &wrong) || depth == 0 {
-		return "", nil
+		return "", "", nil
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	of := patchOf(commit)
-	if of == "" || len(commit.Parents) != 1 {
-		return "", nil
+	if of = patchOf(commit); of == "" || len(commit.Parents) != 1 {
+		return "", "", nil
 	}
+	parent = commit.Parents[0]
 	if landed, err := r.engine.repo.IsAncestor(ctx, id, r.in.Target); err != nil || landed {
-		return "", err
+		return "", "", err
 	}
 	s, err := r.submission(ctx, of)
 	if err != nil || s == nil {
-		return "", err
+		return "", "", err
 	}
 	around := Circumstances{InSet: true, Rulings: r.in.Rulings}
-	below, err := r.reproduced(ctx, s.Manifest.BaseCommit, depth-1)
+	below, _, err := r.reproduced(ctx, s.Manifest.BaseCommit, depth-1)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if below != "" {
 		around.Bases = []git.OID{s.Manifest.BaseCommit}
 	}
-	plan, err := r.engine.planCached(ctx, commit.Parents[0], s, around)
+	plan, err := r.engine.planCached(ctx, parent, s, around)
 	if err != nil || !plan.IsCandidate(id) {
-		return "", err
+		return "", "", err
 	}
-	return of, nil
+	return of, parent, nil
 }
 
 func (r *stateRun) submission(ctx context.Context, id Identity) (*Submission, error) {

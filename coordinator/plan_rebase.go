@@ -94,24 +94,6 @@ func (p *planner) readSince(ctx context.Context) error {
 	return err
 }
 
-// landedUnder reports whether the patch counts as landed: a commit since the base carries it, and nobody reopened it.
-func (p *planner) landedUnder(commits []git.OID) (bool, error) {
-	if len(commits) == 0 && !p.around.Reverted {
-		return false, nil
-	}
-	reopened, err := p.around.Rulings.holds(ActionReopen, p.submission.Identity, Case{Identities: []Identity{p.submission.Identity}, Landings: slices.Clone(commits)})
-	if err != nil || reopened {
-		return false, err
-	}
-	if p.around.Reverted {
-		return false, &Refusal{
-			Code: CodeLandingReverted, Value: string(p.submission.Identity), Message: "the patch has landed, and the target no longer holds its commit",
-			Hint: "reopen it to have it decided again, or withdraw it",
-		}
-	}
-	return true, nil
-}
-
 func (p *planner) rebase(ctx context.Context) (*worktree.Result, error) {
 	return worktree.Rebase(ctx, worktree.RebaseInput{
 		Overlay: p.objects, Merger: p.engine.repo, Patch: p.side, Since: p.since.Since, Rules: p.rules(),
@@ -280,6 +262,7 @@ func (p *planner) candidate(ctx context.Context, r *worktree.Result) error {
 	if p.out.Side, err = worktree.Carry(ctx, p.objects, r); err != nil {
 		return err
 	}
+	p.out.owned = carryHunks(p.declared(), r.Target)
 	d.Outcome = OutcomeCandidate
 	d.Validity.ProtocolValid, d.Validity.PatchValid = ptr(true), ptr(true)
 	if len(p.out.Checks) == 0 {

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"patchd/worktree"
@@ -69,16 +68,34 @@ func (p *Plan) CaseFor(action Action) (Case, bool) {
 
 // caseAt is the case of reasons whose result is a tree.
 func (p *planner) caseAt(ctx context.Context, reasons []Reason, tree git.OID) (Case, error) {
-	blobs := map[string]git.OID{}
-	for _, x := range reasons {
-		if x.Path == "" {
-			continue
-		}
-		entry, err := git.Lookup(ctx, p.objects, tree, x.Path)
-		if err != nil {
-			return Case{}, fmt.Errorf("look up %q: %w", x.Path, err)
-		}
-		blobs[x.Path] = entry.OID
+	blobs, err := blobsAt(ctx, p.objects, tree, reasons)
+	if err != nil {
+		return Case{}, err
 	}
 	return caseOf(p.submission.Identity, reasons, blobs), nil
+}
+
+// landedUnder reports whether the patch counts as landed: a commit since the base carries it, and nobody reopened it. What a
+// person reopens is the patch with exactly the landings that it had then; what lands and is taken back after that is for a
+// person again.
+func (p *planner) landedUnder(commits []git.OID) (bool, error) {
+	if len(commits) == 0 && len(p.around.Reverted) == 0 {
+		return false, nil
+	}
+	c := Case{Identities: []Identity{p.submission.Identity}, Landings: slices.Concat(commits, p.around.Reverted)}.canonical()
+	reopened, err := p.around.Rulings.holds(ActionReopen, p.submission.Identity, c)
+	if err != nil {
+		return false, err
+	}
+	p.out.cases = append(p.out.cases, openCase{action: ActionReopen, c: c, holds: reopened})
+	if reopened {
+		return false, nil
+	}
+	if len(p.around.Reverted) > 0 {
+		return false, &Refusal{
+			Code: CodeLandingReverted, Value: string(p.submission.Identity), Message: "the patch has landed, and the target no longer holds its commit",
+			Hint: "reopen it to have it decided again, or withdraw it",
+		}
+	}
+	return true, nil
 }

@@ -38,7 +38,7 @@ type Case struct {
 	Symbols    []string   `json:"symbols,omitempty"`
 	Contenders []Identity `json:"contenders,omitempty"`
 	Blobs      []CaseBlob `json:"blobs,omitempty"`
-	Landings   []git.OID  `json:"landings,omitempty"` // of a reopened patch: the commits that carry it
+	Landings   []git.OID  `json:"landings,omitempty"` // of a reopened patch: the commits that carry it, in the target or no longer
 }
 
 // CaseBlob is the result at one path in conflict.
@@ -48,16 +48,21 @@ type CaseBlob struct {
 }
 
 // Digest identifies the case; lists count as sets.
-func (c Case) Digest() (Digest, error) {
-	slices.Sort(c.Identities)
-	slices.Sort(c.Codes)
-	slices.Sort(c.Symbols)
-	slices.Sort(c.Contenders)
-	slices.Sort(c.Landings)
-	slices.SortFunc(c.Blobs, func(a, b CaseBlob) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Blob, b.Blob)) })
-	c.Codes, c.Symbols, c.Contenders = slices.Compact(c.Codes), slices.Compact(c.Symbols), slices.Compact(c.Contenders)
-	c.Blobs = slices.Compact(c.Blobs)
-	return DigestOf(c)
+func (c Case) Digest() (Digest, error) { return DigestOf(c.canonical()) }
+
+// canonical is the case with its lists sorted and free of repeats, as it is digested, published and bound.
+func (c Case) canonical() Case {
+	return Case{
+		Identities: setOf(c.Identities, cmp.Compare), Codes: setOf(c.Codes, cmp.Compare), Symbols: setOf(c.Symbols, cmp.Compare),
+		Contenders: setOf(c.Contenders, cmp.Compare), Landings: setOf(c.Landings, cmp.Compare),
+		Blobs: setOf(c.Blobs, func(a, b CaseBlob) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Blob, b.Blob)) }),
+	}
+}
+
+// setOf is a sorted copy of a list without repeats.
+func setOf[T comparable](list []T, order func(a, b T) int) []T {
+	out := slices.SortedFunc(slices.Values(list), order)
+	return slices.Compact(out)
 }
 
 // Rulings is R as far as one decision needs it.
@@ -89,5 +94,5 @@ func caseOf(id Identity, reasons []Reason, blobs map[string]git.OID) Case {
 			c.Blobs = append(c.Blobs, CaseBlob{Path: r.Path, Blob: blobs[r.Path]})
 		}
 	}
-	return c
+	return c.canonical()
 }
