@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"patchd/worktree"
@@ -82,7 +83,7 @@ func (p *planner) landedUnder(commits []git.OID) (bool, error) {
 	if len(commits) == 0 && len(p.around.Reverted) == 0 {
 		return false, nil
 	}
-	c := Case{Identities: []Identity{p.submission.Identity}, Landings: slices.Concat(commits, p.around.Reverted)}.canonical()
+	c := reopenCase(p.submission.Identity, slices.Concat(commits, p.around.Reverted))
 	reopened, err := p.around.Rulings.holds(ActionReopen, p.submission.Identity, c)
 	if err != nil {
 		return false, err
@@ -98,4 +99,25 @@ func (p *planner) landedUnder(commits []git.OID) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+func reopenCase(id Identity, commits []git.OID) Case {
+	return Case{Identities: []Identity{id}, Landings: commits}.Sorted()
+}
+
+// ReopenCase is what reopen binds of a patch that has landed: the commits since its base that carry it, and those of its
+// recorded landings where none of them counts any more.
+func (e *Engine) ReopenCase(ctx context.Context, target git.OID, s *Submission, landings []Landing) (Case, error) {
+	t, err := e.cache.trailers(ctx, e.repo, s.Manifest.BaseCommit, target)
+	if err != nil {
+		return Case{}, fmt.Errorf("read trailers since the base: %w", err)
+	}
+	commits := slices.Clone(t.landings[s.Identity])
+	counts := slices.ContainsFunc(landings, func(l Landing) bool { return l.Identity == s.Identity && l.Counts })
+	for _, l := range landings {
+		if l.Identity == s.Identity && !counts {
+			commits = append(commits, git.OID(l.Commit))
+		}
+	}
+	return reopenCase(s.Identity, commits), nil
 }

@@ -48,10 +48,10 @@ type CaseBlob struct {
 }
 
 // Digest identifies the case; lists count as sets.
-func (c Case) Digest() (Digest, error) { return DigestOf(c.canonical()) }
+func (c Case) Digest() (Digest, error) { return DigestOf(c.Sorted()) }
 
-// canonical is the case with its lists sorted and free of repeats, as it is digested, published and bound.
-func (c Case) canonical() Case {
+// Sorted is the case with its lists sorted and free of repeats, as it is digested, published and bound.
+func (c Case) Sorted() Case {
 	return Case{
 		Identities: setOf(c.Identities, cmp.Compare), Codes: setOf(c.Codes, cmp.Compare), Symbols: setOf(c.Symbols, cmp.Compare),
 		Contenders: setOf(c.Contenders, cmp.Compare), Landings: setOf(c.Landings, cmp.Compare),
@@ -94,5 +94,5 @@ func caseOf(id Identity, reasons []Reason, blobs map[string]git.OID) Case {
 			c.Blobs = append(c.Blobs, CaseBlob{Path: r.Path, Blob: blobs[r.Path]})
 		}
 	}
-	return c.canonical()
+	return c.Sorted()
 }

@@ -32,18 +32,9 @@ type RoundCommit struct {
 // ComposeRound composes plans at one target. They must be candidates that do not contend, closed under dependency; a
 // *NotComposableError says which pair is not.
 func (e *Engine) ComposeRound(ctx context.Context, target git.OID, plans []*Plan) (*Composition, error) {
-	commit, err := e.repo.ReadCommit(ctx, target)
-	if err != nil {
-		return nil, fmt.Errorf("read target: %w", err)
-	}
-	_, policy, invalid, err := e.policyIn(ctx, e.repo, commit.Tree)
+	commit, policy, err := e.policyOf(ctx, target)
 	if err != nil {
 		return nil, err
-	}
-	if invalid != nil {
-		if policy, err = ParsePolicy(nil); err != nil {
-			return nil, err
-		}
 	}
 	out := &Composition{Target: target, Head: target, Tree: commit.Tree, Objects: git.NewOverlay(e.repo), Policy: policy, Commands: unionOfRound(plans)}
 	if len(plans) == 0 {
@@ -59,6 +50,24 @@ func (e *Engine) ComposeRound(ctx context.Context, target git.OID, plans []*Plan
 	last := chain[len(chain)-1]
 	out.Head, out.Tree = last.commit, last.tree
 	return out, nil
+}
+
+// PolicyAt is a target commit's policy; that of an empty file where it does not parse.
+func (e *Engine) PolicyAt(ctx context.Context, target git.OID) (*Policy, error) {
+	_, p, err := e.policyOf(ctx, target)
+	return p, err
+}
+
+func (e *Engine) policyOf(ctx context.Context, target git.OID) (*git.Commit, *Policy, error) {
+	commit, err := e.repo.ReadCommit(ctx, target)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read target: %w", err)
+	}
+	_, policy, invalid, err := e.policyIn(ctx, e.repo, commit.Tree)
+	if err == nil && invalid != nil {
+		policy, err = ParsePolicy(nil)
+	}
+	return commit, policy, err
 }
 
 // unionOfRound merges the members' checks: a command is required by the members that list it, and of the target where policy
@@ -164,9 +173,25 @@ func Sealable(states States) []Identity {
 	})
 }
 
-// Sealable reports whether a patch may be composed: its plan is clean, nothing contends with it, and no verdict is against it.
+// OpenContention lists, in order, the pairs of clean plans that contend once the verdicts are in that are missing of one of the
+// two: who composes either waits for these.
+func (s States) OpenContention() [][2]Identity {
+	var out [][2]Identity
+	for id, j := range s {
+		for _, other := range j.Meets {
+			if id < other {
+				out = append(out, [2]Identity{id, other})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b [2]Identity) int { return slices.Compare(a[:], b[:]) })
+	return out
+}
+
+// Sealable reports whether a patch may be composed: its plan is clean, nothing contends with it or will when the verdicts are
+// in, and no verdict is against it.
 func (j *Judged) Sealable() bool {
-	if j == nil || j.Plan == nil || j.Plan.Decision.Outcome != OutcomeCandidate || len(j.Status.Contention) > 0 || len(j.Status.Blame) > 0 || j.Status.Waiting != nil || j.Status.SupersededBy != "" {
+	if j == nil || j.Plan == nil || j.Plan.Decision.Outcome != OutcomeCandidate || len(j.Status.Contention) > 0 || len(j.Meets) > 0 || len(j.Status.Blame) > 0 || j.Status.Waiting != nil || j.Status.SupersededBy != "" {
 		return false
 	}
 	return j.Status.Due || j.candidate()

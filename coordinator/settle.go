@@ -116,7 +116,7 @@ func (r *stateRun) chooseCase(ctx context.Context, id Identity, reasons []Reason
 	for _, x := range reasons {
 		c.Contenders = append(c.Contenders, Identity(x.With))
 	}
-	return c.canonical(), nil
+	return c.Sorted(), nil
 }
 
 // pairCase is two patches that meet: what accept binds. It is the same from both sides.
@@ -151,4 +151,14 @@ func blobsAt(ctx context.Context, objects git.Reader, tree git.OID, reasons []Re
 		blobs[x.Path] = entry.OID
 	}
 	return blobs, nil
+}
+
+// PairCase is the case of this patch and one that it contends with, applied at once: what accept binds. It is false for a pair
+// that does not contend, or whose lines meet.
+func (j *Judged) PairCase(other Identity) (Case, bool) {
+	i := slices.IndexFunc(j.Together, func(c Case) bool { return slices.Contains(c.Identities, other) })
+	if i < 0 || other == j.Status.Identity {
+		return Case{}, false
+	}
+	return j.Together[i], true
 }
