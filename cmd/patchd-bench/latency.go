@@ -75,7 +75,10 @@ func (l *latencyCmd) Run(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	doc, err := l.measure(ctx, b, s, queue, daemon, trials)
-	if err = errors.Join(err, daemon.Stop()); err != nil {
+	if err != nil {
+		return errors.Join(fmt.Errorf("%w; the daemon's log ends: %s", err, daemon.Log()), daemon.Kill())
+	}
+	if err := daemon.Stop(); err != nil {
 		return err
 	}
 	return b.emit(doc, doc.render)

@@ -111,10 +111,10 @@ func (c *stormCmd) Run(ctx context.Context, b *bench) (err error) {
 	}
 	start := b.clock()
 	if err := x.blow(ctx, jobs); err != nil {
-		return err
+		return errors.Join(err, x.end())
 	}
 	if err := x.inspect(ctx); err != nil {
-		return err
+		return errors.Join(err, x.end())
 	}
 	x.doc.Seconds = b.clock().Sub(start).Seconds()
 	if err := b.emit(x.doc, x.doc.render); err != nil {
@@ -124,6 +124,14 @@ func (c *stormCmd) Run(ctx context.Context, b *bench) (err error) {
 		return fmt.Errorf("%d faults", n)
 	}
 	return nil
+}
+
+// end kills the daemon, whatever it does.
+func (x *storm) end() error {
+	if x.daemon == nil {
+		return nil
+	}
+	return x.daemon.Kill()
 }
 
 // jobs writes the patches to files and lists the submissions in a shuffled order: each patch once, and a third of all repeated.

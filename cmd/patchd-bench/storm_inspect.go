@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -23,7 +22,7 @@ func (x *storm) inspect(ctx context.Context) error {
 	defer c.Close()
 	for _, check := range []func(context.Context, *client.Client) error{x.settled, x.acknowledged, x.decisions, x.verified} {
 		if err := check(ctx, c); err != nil {
-			return errors.Join(err, x.daemon.Kill())
+			return fmt.Errorf("%w; the daemon's log ends: %s", err, x.daemon.Log())
 		}
 	}
 	if err := x.daemon.Stop(); err != nil {

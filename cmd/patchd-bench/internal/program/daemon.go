@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"patchd/coordinator/api/client"
 )
@@ -27,10 +28,10 @@ type Daemon struct {
 	drained sync.WaitGroup
 }
 
-// Serve starts the daemon of a data directory and waits until it is ready.
+// Serve starts the daemon of a data directory and waits until it is ready. It outlives ctx: Kill or Stop end it.
 func (p Program) Serve(ctx context.Context, dataDir, repo, databaseURL string) (*Daemon, error) {
 	d := &Daemon{dataDir: dataDir, log: &tail{}}
-	d.cmd = exec.CommandContext(ctx, p.file, "serve", "--json", "--data-dir", dataDir, "--repo", repo, "--database-url", databaseURL) //nolint:gosec // as above
+	d.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.file, "serve", "--json", "--data-dir", dataDir, "--repo", repo, "--database-url", databaseURL) //nolint:gosec // as above
 	d.cmd.Env, d.cmd.Stderr = p.env, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := d.cmd.StdoutPipe()
@@ -54,6 +55,12 @@ func (p Program) Serve(ctx context.Context, dataDir, repo, databaseURL string) (
 	return d, nil
 }
 
+// patience is how long clients repeat requests while nobody answers.
+const patience = 30 * time.Second
+
+// Log is the end of what the daemon said.
+func (d *Daemon) Log() string { return d.log.String() }
+
 // PID is the daemon's process id.
 func (d *Daemon) PID() int { return d.cmd.Process.Pid }
 
@@ -63,7 +70,7 @@ func (d *Daemon) Client() (*client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read token: %w", err)
 	}
-	return client.New(client.Options{Server: "unix:" + d.socket, Token: strings.TrimSpace(string(token))})
+	return client.New(client.Options{Server: "unix:" + d.socket, Token: strings.TrimSpace(string(token)), Patience: patience})
 }
 
 // Kill ends the daemon as kill -9 does.
