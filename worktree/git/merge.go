@@ -106,7 +106,7 @@ func (r *Repo) quarantine(ctx context.Context, dir string, ov *Overlay, base, ou
 		sorted = append(sorted, object)
 	}
 	sortObjects(sorted)
-	p, err := buildPack(sorted)
+	p, err := buildPack(sorted, false)
 	if err != nil {
 		return "", "", err
 	}

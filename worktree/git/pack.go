@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"hash/adler32"
 	"hash/crc32"
 	"math"
 	"path/filepath"
@@ -22,7 +23,7 @@ func (r *Repo) WritePack(ctx context.Context, objects []Object) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	p, err := buildPack(missing)
+	p, err := buildPack(missing, true)
 	if err != nil {
 		return fmt.Errorf("write pack: %w", err)
 	}
@@ -63,12 +64,15 @@ type pack struct {
 	ids        [][sha1.Size]byte
 	checksums  []uint32
 	offsets    []uint32
-	compressor *zlib.Writer
+	compressor *zlib.Writer // nil: objects are stored as they are
 }
 
-// buildPack wants objects sorted by id and without doubles.
-func buildPack(objects []Object) (*pack, error) {
+// buildPack wants objects sorted by id and without doubles. A pack that is read once and thrown away is not worth compressing.
+func buildPack(objects []Object, compress bool) (*pack, error) {
 	p := &pack{}
+	if compress {
+		p.compressor = zlib.NewWriter(nil)
+	}
 	var b bytes.Buffer
 	b.WriteString("PACK")
 	writeUint32s(&b, 2, uint32(len(objects))) //nolint:gosec // far fewer than 2^32 objects fit into memory
@@ -101,20 +105,44 @@ func (p *pack) add(b *bytes.Buffer, object Object) error {
 		return err
 	}
 	b.Write(header)
-	if p.compressor == nil {
-		p.compressor = zlib.NewWriter(b)
-	}
-	p.compressor.Reset(b)
-	if _, err := p.compressor.Write(object.Data); err != nil {
-		return err
-	}
-	if err := p.compressor.Close(); err != nil {
+	if err := p.deflate(b, object.Data); err != nil {
 		return err
 	}
 	p.ids = append(p.ids, id)
 	p.offsets = append(p.offsets, uint32(start)) //nolint:gosec // bounded above
 	p.checksums = append(p.checksums, crc32.ChecksumIEEE(b.Bytes()[start:]))
 	return nil
+}
+
+// deflate writes data as a zlib stream (RFC 1950).
+func (p *pack) deflate(b *bytes.Buffer, data []byte) error {
+	if p.compressor == nil {
+		writeStored(b, data)
+		return nil
+	}
+	p.compressor.Reset(b)
+	if _, err := p.compressor.Write(data); err != nil {
+		return err
+	}
+	return p.compressor.Close()
+}
+
+// writeStored writes data as a zlib stream of stored blocks (RFC 1951, 3.2.4): no window, no tables, no time.
+func writeStored(b *bytes.Buffer, data []byte) {
+	b.Write([]byte{0x78, 0x01})
+	sum := adler32.Checksum(data)
+	for last := false; !last; {
+		n := min(len(data), math.MaxUint16)
+		last = n == len(data)
+		final := byte(0)
+		if last {
+			final = 1
+		}
+		b.Write([]byte{final, byte(n), byte(n >> 8), byte(^n), byte(^n >> 8)})
+		b.Write(data[:n])
+		data = data[n:]
+	}
+	writeUint32s(b, sum)
 }
 
 // packHeader is the type and size of an undeltified entry, in groups of four and then seven bits, least first.
