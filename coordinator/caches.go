@@ -3,7 +3,8 @@ package coordinator
 import (
 	"context"
 	"slices"
-	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"patchd/worktree"
 	"patchd/worktree/diff"
@@ -12,13 +13,13 @@ import (
 
 // caches keep what was worked out from content, by the content's digest: dropping any entry at any time changes no answer.
 type caches struct {
-	policies    *memo[git.OID, policyResult]
-	patches     *memo[Digest, parseResult]
-	ranges      *memo[[2]git.OID, *trailersSince]
-	sinces      *memo[[2]git.OID, *worktree.Since]
-	owners      *memo[ownersKey, ownersResult]
-	plans       *memo[Digest, *Plan]
-	contentions *memo[contentionKey, *encounter]
+	policies    *lru.Cache[git.OID, policyResult]
+	patches     *lru.Cache[Digest, parseResult]
+	ranges      *lru.Cache[[2]git.OID, *trailersSince]
+	sinces      *lru.Cache[[2]git.OID, *worktree.Since]
+	owners      *lru.Cache[ownersKey, ownersResult]
+	plans       *lru.Cache[Digest, *Plan]
+	contentions *lru.Cache[contentionKey, *encounter]
 }
 
 type policyResult struct {
@@ -50,27 +51,27 @@ const (
 
 func newCaches() *caches {
 	return &caches{
-		policies: newMemo[git.OID, policyResult](policyEntries), patches: newMemo[Digest, parseResult](patchEntries),
-		ranges: newMemo[[2]git.OID, *trailersSince](rangeEntries), sinces: newMemo[[2]git.OID, *worktree.Since](rangeEntries), owners: newMemo[ownersKey, ownersResult](ownersEntries),
-		plans: newMemo[Digest, *Plan](planEntries), contentions: newMemo[contentionKey, *encounter](pairEntries),
+		policies: mustLRU[git.OID, policyResult](policyEntries), patches: mustLRU[Digest, parseResult](patchEntries),
+		ranges: mustLRU[[2]git.OID, *trailersSince](rangeEntries), sinces: mustLRU[[2]git.OID, *worktree.Since](rangeEntries), owners: mustLRU[ownersKey, ownersResult](ownersEntries),
+		plans: mustLRU[Digest, *Plan](planEntries), contentions: mustLRU[contentionKey, *encounter](pairEntries),
 	}
 }
 
 func (c *caches) policy(id git.OID, raw []byte) (*Policy, error) {
-	r, ok := c.policies.get(id)
+	r, ok := c.policies.Get(id)
 	if !ok {
 		r.policy, r.invalid = ParsePolicy(raw)
-		c.policies.put(id, r)
+		c.policies.Add(id, r)
 	}
 	return r.policy, r.invalid
 }
 
 func (c *caches) parse(digest Digest, raw []byte) (*diff.Patch, error) {
-	r, ok := c.patches.get(digest)
+	r, ok := c.patches.Get(digest)
 	if !ok {
 		r.patch, r.err = diff.Parse(raw, diff.DefaultLimits())
 		if len(raw) <= maxCachedDiff {
-			c.patches.put(digest, r)
+			c.patches.Add(digest, r)
 		}
 	}
 	return r.patch, r.err
@@ -78,12 +79,12 @@ func (c *caches) parse(digest Digest, raw []byte) (*diff.Patch, error) {
 
 func (c *caches) since(ctx context.Context, r git.Reader, base, target git.OID) (*worktree.Since, error) {
 	key := [2]git.OID{base, target}
-	if s, ok := c.sinces.get(key); ok {
+	if s, ok := c.sinces.Get(key); ok {
 		return s, nil
 	}
 	s, err := worktree.ReadSince(ctx, r, base, target)
 	if err == nil {
-		c.sinces.put(key, s)
+		c.sinces.Add(key, s)
 	}
 	return s, err
 }
@@ -96,7 +97,7 @@ type trailersSince struct {
 
 func (c *caches) trailers(ctx context.Context, r git.Reader, base, target git.OID) (*trailersSince, error) {
 	key := [2]git.OID{base, target}
-	if t, ok := c.ranges.get(key); ok {
+	if t, ok := c.ranges.Get(key); ok {
 		return t, nil
 	}
 	commits, err := git.Range(ctx, r, base, target)
@@ -120,39 +121,15 @@ func (c *caches) trailers(ctx context.Context, r git.Reader, base, target git.OI
 	}
 	slices.Sort(t.checks)
 	t.checks = slices.Compact(t.checks)
-	c.ranges.put(key, t)
+	c.ranges.Add(key, t)
 	return t, nil
 }
 
-// memo is a bounded map that forgets its oldest entries. It is safe for concurrent use.
-type memo[K comparable, V any] struct {
-	mu    sync.Mutex
-	limit int
-	byKey map[K]V
-	order []K
-}
-
-func newMemo[K comparable, V any](limit int) *memo[K, V] {
-	return &memo[K, V]{limit: limit, byKey: map[K]V{}}
-}
-
-func (m *memo[K, V]) get(key K) (V, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	v, ok := m.byKey[key]
-	return v, ok
-}
-
-func (m *memo[K, V]) put(key K, v V) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.byKey[key]; ok {
-		return
+// mustLRU makes a cache of a size that is a constant here, and so can fail only while being written.
+func mustLRU[K comparable, V any](size int) *lru.Cache[K, V] {
+	c, err := lru.New[K, V](size)
+	if err != nil {
+		panic(err)
 	}
-	m.byKey[key] = v
-	m.order = append(m.order, key)
-	if len(m.order) > m.limit {
-		delete(m.byKey, m.order[0])
-		m.order = m.order[1:] // the next append that needs room drops what is before
-	}
+	return c
 }

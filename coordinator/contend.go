@@ -27,7 +27,7 @@ func (e *Engine) contention(ctx context.Context, target git.OID, p, q *Plan, bet
 		p, q = q, p
 	}
 	key := contentionKey{target, p.Decision.PlanDigest, q.Decision.PlanDigest}
-	if found, ok := e.cache.contentions.get(key); ok {
+	if found, ok := e.cache.contentions.Get(key); ok {
 		return found, nil
 	}
 	found, err := e.meet(ctx, target, p, q, between)
@@ -38,7 +38,7 @@ func (e *Engine) contention(ctx context.Context, target git.OID, p, q *Plan, bet
 	if err != nil {
 		return nil, err
 	}
-	e.cache.contentions.put(key, found)
+	e.cache.contentions.Add(key, found)
 	return found, nil
 }
 

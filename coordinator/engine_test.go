@@ -95,7 +95,7 @@ func TestAPatchApartFromWhatLandedIsACandidate(t *testing.T) {
 	patch := b.Change(base, gittest.Tree{"f": edited("two", "TWO\n"), "new": "n\n"})
 	target := b.Commit("landed", gittest.Tree{"f": edited("nine", "NINE\n"), "g": gittest.Deleted})
 
-	d := b.decide(target, b.submit(base, patch, map[string]any{"title": "Two", "body": "Why."}))
+	d := b.decide(target, b.submit(base, patch, map[string]any{"title": "Two", "message": "Why."}))
 	require.Equal(t, coordinator.OutcomeCandidate, d.Outcome, "%+v", d)
 	require.Equal(t, coordinator.StageAccepted, d.Stage)
 	require.Equal(t, []*bool{ptr(true), ptr(true), nil}, []*bool{d.Validity.ProtocolValid, d.Validity.PatchValid, d.Validity.ChecksValid})
@@ -103,7 +103,7 @@ func TestAPatchApartFromWhatLandedIsACandidate(t *testing.T) {
 	require.Equal(t, git.OID(target), d.Candidate.Parent)
 	require.Equal(t, "commits", d.Rules.SinceBase)
 
-	plan, err := b.engine.Plan(t.Context(), git.OID(target), b.submit(base, patch, map[string]any{"title": "Two", "body": "Why."}))
+	plan, err := b.engine.Plan(t.Context(), git.OID(target), b.submit(base, patch, map[string]any{"title": "Two", "message": "Why."}))
 	require.NoError(t, err)
 	commit, err := plan.Objects.ReadCommit(t.Context(), d.Candidate.Commit)
 	require.NoError(t, err)

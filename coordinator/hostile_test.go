@@ -100,13 +100,13 @@ func newHostileCase(t *testing.T) hostileCase {
 }
 
 // clone copies the repository into a new directory, as readable as as needs.
-func (c hostileCase) clone(t *testing.T, name string) place {
+func (c hostileCase) clone(t *testing.T, name string) *place {
 	t.Helper()
 	root, err := os.MkdirTemp("", "patchd-hostile-") //nolint:usetesting // another account works in it
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(root)) })
 	require.NoError(t, os.Chmod(root, 0o755))
-	p := place{dir: filepath.Join(root, name), umask: "2"}
+	p := &place{dir: filepath.Join(root, name), umask: "2"}
 	c.Git("clone", "-q", "--no-hardlinks", c.Dir(), p.dir)
 	p.git(t, "branch", "-q", "patched", "origin/patched")
 	home := filepath.Join(root, "home")
@@ -116,23 +116,23 @@ func (c hostileCase) clone(t *testing.T, name string) place {
 	return p
 }
 
-func (p place) root() string { return filepath.Dir(p.dir) }
+func (p *place) root() string { return filepath.Dir(p.dir) }
 
-func (p place) write(t *testing.T, path, content string) {
+func (p *place) write(t *testing.T, path, content string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o755))
 }
 
 // git runs plain git in the clone, with whatever the place's environment does to it.
-func (p place) git(t *testing.T, args ...string) string {
+func (p *place) git(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := p.plain(t, args...)
 	require.NoError(t, err, out)
 	return strings.TrimSpace(out)
 }
 
-func (p place) plain(t *testing.T, args ...string) (string, error) {
+func (p *place) plain(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
 	cmd.Dir = p.dir
@@ -144,7 +144,7 @@ func (p place) plain(t *testing.T, args ...string) (string, error) {
 }
 
 // merges is the tree that plain `git merge` makes of the patch there, or "conflict".
-func (p place) merges(t *testing.T, c hostileCase) string {
+func (p *place) merges(t *testing.T, c hostileCase) string {
 	t.Helper()
 	p.git(t, "checkout", "-q", "-f", "--detach", c.target)
 	if out, err := p.plain(t, "merge", "-q", "--no-edit", c.patched); err != nil {
@@ -156,7 +156,7 @@ func (p place) merges(t *testing.T, c hostileCase) string {
 }
 
 // decides is what patchd decides there, in a process of its own.
-func (p place) decides(t *testing.T, c hostileCase) []string {
+func (p *place) decides(t *testing.T, c hostileCase) []string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -281,7 +281,7 @@ func TestNothingLocalReachesADecision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := c.clone(t, "a directory of another name")
-			h.plant(t, &p)
+			h.plant(t, p)
 			require.Equal(t, want, p.decides(t, c))
 			require.NoFileExists(t, filepath.Join(p.root(), "ran"))
 			if h.upsets {

@@ -124,7 +124,7 @@ func (e *Engine) planCached(ctx context.Context, target git.OID, s *Submission, 
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := e.cache.plans.get(key); ok {
+	if p, ok := e.cache.plans.Get(key); ok {
 		return p, nil
 	}
 	p, err := e.PlanIn(ctx, target, s, around)
@@ -132,7 +132,7 @@ func (e *Engine) planCached(ctx context.Context, target git.OID, s *Submission, 
 		return nil, err
 	}
 	if w := p.Decision.Waiting; w == nil || w.Code != CodeBaseMissing { // what is missing may arrive
-		e.cache.plans.put(key, p)
+		e.cache.plans.Add(key, p)
 	}
 	return p, nil
 }

@@ -36,7 +36,7 @@ type Manifest struct {
 	Repo            string         `json:"repo,omitempty"`
 	Target          string         `json:"target,omitempty"`
 	Title           string         `json:"title,omitempty"`
-	Body            string         `json:"body,omitempty"`
+	Body            string         `json:"message,omitempty"`
 	Author          *Author        `json:"author,omitempty"`
 	DependsOn       []string       `json:"depends_on,omitempty"`
 	Supersedes      []string       `json:"supersedes,omitempty"`
@@ -156,7 +156,7 @@ type identityForm struct {
 	Repo           string      `json:"repo,omitempty"`
 	Target         string      `json:"target,omitempty"`
 	Title          string      `json:"title,omitempty"`
-	Body           string      `json:"body,omitempty"`
+	Body           string      `json:"message,omitempty"`
 	Author         *Author     `json:"author,omitempty"`
 	DependsOn      []string    `json:"depends_on,omitempty"`
 	Supersedes     []string    `json:"supersedes,omitempty"`

@@ -61,9 +61,9 @@ func TestManifestFaultsAreNamed(t *testing.T) {
 		"check for a shell":           {map[string]any{"required_checks": []any{"a && b"}}, "/required_checks/0"},
 		"title of two lines":          {map[string]any{"title": "a\nb"}, "/title"},
 		"title like a trailer":        {map[string]any{"title": "patch-identity: x"}, "/title"},
-		"body with a trailer":         {map[string]any{"body": "text\n\nRequired-Check: rm -rf /"}, "/body"},
-		"body with an escape":         {map[string]any{"body": "a\x1b[31m"}, "/body"},
-		"body that turns direction":   {map[string]any{"body": "a\u202eb"}, "/body"},
+		"body with a trailer":         {map[string]any{"message": "text\n\nRequired-Check: rm -rf /"}, "/message"},
+		"body with an escape":         {map[string]any{"message": "a\x1b[31m"}, "/message"},
+		"body that turns direction":   {map[string]any{"message": "a\u202eb"}, "/message"},
 		"author that ends the header": {map[string]any{"author": map[string]any{"name": "a <b>", "email": "c@d"}}, "/author/name"},
 		"author date of no calendar":  {map[string]any{"author": map[string]any{"name": "a", "email": "c@d", "date": "yesterday"}}, "/author/date"},
 		"target like an option":       {map[string]any{"target": "--exec"}, "/target"},
@@ -134,7 +134,7 @@ func TestIdentityIsWhatThePatchIs(t *testing.T) {
 		require.Equal(t, id(nil), id(change), name)
 	}
 	other := []map[string]any{
-		{"base_commit": strings.Repeat("a", 40)}, {"paths": []any{"a.go"}}, {"diff_sha256": strings.Repeat("a", 64)}, {"title": "t"}, {"body": "b"},
+		{"base_commit": strings.Repeat("a", 40)}, {"paths": []any{"a.go"}}, {"diff_sha256": strings.Repeat("a", 64)}, {"title": "t"}, {"message": "b"},
 		{"target": "next"}, {"repo": "r"}, {"depends_on": []any{"x"}}, {"supersedes": []any{"x"}}, {"required_checks": []any{"true"}},
 		{"author": map[string]any{"name": "a", "email": "b"}}, {"owned_hunks": []any{map[string]any{"path": "a.go", "start": 1, "end": 2}}},
 	}

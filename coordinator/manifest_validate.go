@@ -110,9 +110,9 @@ func (m *Manifest) checkText() *Refusal {
 	case strings.TrimSpace(m.Title) != m.Title:
 		return malformed("/title", m.Title, "the title begins or ends with white space")
 	case len(m.Body) > maxBody || !printable(m.Body, true):
-		return malformed("/body", "", "the body must have at most %d bytes and no control characters but newline and tab", maxBody)
+		return malformed("/message", "", "the body must have at most %d bytes and no control characters but newline and tab", maxBody)
 	}
-	for _, part := range []struct{ field, text string }{{"/title", m.Title}, {"/body", m.Body}} {
+	for _, part := range []struct{ field, text string }{{"/title", m.Title}, {"/message", m.Body}} {
 		for line := range strings.SplitSeq(part.text, "\n") {
 			if looksLikeTrailer(line) {
 				return malformed(part.field, line, "line %q begins like a trailer that patchd writes itself", line)

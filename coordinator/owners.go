@@ -29,7 +29,7 @@ func (e *Engine) ownersAt(ctx context.Context, tree git.OID, p *Policy) (*owners
 		return nil, err
 	}
 	key := ownersKey{file.OID, rules}
-	if r, ok := e.cache.owners.get(key); ok {
+	if r, ok := e.cache.owners.Get(key); ok {
 		return r.owners, nil
 	}
 	var fromFile, fromPolicy []ownership.OwnerRule
@@ -49,7 +49,7 @@ func (e *Engine) ownersAt(ctx context.Context, tree git.OID, p *Policy) (*owners
 	if err != nil {
 		return nil, fmt.Errorf("read owner rules: %w", err)
 	}
-	e.cache.owners.put(key, ownersResult{owners})
+	e.cache.owners.Add(key, ownersResult{owners})
 	return owners, nil
 }
 
