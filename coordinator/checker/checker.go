@@ -121,7 +121,7 @@ func (c *Checker) Run(ctx context.Context, p *coordinator.Plan, q coordinator.Qu
 	if err != nil {
 		return checks.Result{}, fmt.Errorf("check out tree %s: %w", q.Tree, err)
 	}
-	defer lease.Release()
+	defer lease.Release() //nolint:contextcheck // a lease is given back also when ctx has ended
 	return c.runner.runner.Run(ctx, checks.Request{
 		Dir: lease.Dir(), Command: cmd, Environment: env, Limits: sandbox.Limits{Timeout: time.Duration(p.Policy.Checks.Timeout)}, Mounts: c.runner.config.Mounts,
 	})

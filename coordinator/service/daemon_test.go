@@ -33,23 +33,23 @@ func (w *world) connect() *pgx.Conn {
 // daemonOrders is what a daemon in a process of its own is told.
 type daemonOrders struct{ DSN, Dir, Data, Self string }
 
-// serveDaemon runs a daemon until its process is killed.
-func serveDaemon(in io.Reader, out io.Writer) int {
+// serveDaemon runs a daemon until its process is killed; it gives what kept it from that.
+func serveDaemon(in io.Reader, out io.Writer) error {
 	var orders daemonOrders
 	if err := json.NewDecoder(in).Decode(&orders); err != nil {
-		return 1
+		return err
 	}
-	svc, err := service.Open(context.Background(), service.Config{ //nolint:usetesting // this is a process of its own
+	svc, err := service.Open(context.Background(), service.Config{
 		DatabaseURL: orders.DSN, Repos: []service.RepoConfig{{Name: "r", Dir: orders.Dir, Targets: []git.Ref{"refs/heads/main"}}}, DataDir: orders.Data,
-		Clock: time.Now, Outlines: symbols.NewInProcess(0), SandboxCommand: []string{orders.Self, sandboxMode}, AllowUnsandboxed: true,
+		Clock: clock(), Outlines: symbols.NewInProcess(0), SandboxCommand: []string{orders.Self, sandboxMode}, AllowUnsandboxed: true,
 	})
 	if err != nil {
-		_, _ = fmt.Fprintln(out, err)
-		return 1
+		return err
 	}
-	_, _ = fmt.Fprintln(out, "open")
-	_, _ = fmt.Fprintln(out, svc.Run(context.Background())) //nolint:usetesting // this is a process of its own
-	return 1
+	if _, err := fmt.Fprintln(out, "open"); err != nil {
+		return err
+	}
+	return svc.Run(context.Background())
 }
 
 // daemon starts a daemon in a process of its own; what it gives kills it (SIGKILL).
@@ -103,7 +103,7 @@ func TestTheDaemonOutlivesARestartOfPostgreSQL(t *testing.T) {
 	w.open()
 	w.run()
 	for i := range 3 {
-		in := w.submission(base, w.Change(base, gittest.Tree{"f": edited("two", fmt.Sprintf("TWO %d\n", i)), "g": edited("two", "TWO\n")}), nil)
+		in := w.submission(base, w.Change(base, gittest.Tree{"f" + fmt.Sprint(i): tenLines, "g": edited("two", "TWO\n")}), nil)
 		id := w.submit(in).Identity
 		if i == 1 {
 			require.NoError(t, server.Restart(t.Context()))

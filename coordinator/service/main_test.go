@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		case sandboxMode:
 			os.Exit(sandbox.ServeExec(os.Args[2:])) //nolint:forbidigo // the process is the supervisor now
 		case daemonMode:
-			os.Exit(serveDaemon(os.Stdin, os.Stdout)) //nolint:forbidigo // the process is the daemon now
+			panic(serveDaemon(os.Stdin, os.Stdout)) // the process is the daemon now, until it is killed
 		}
 	}
 	goleak.VerifyTestMain(withPostgres{m})
@@ -53,6 +53,11 @@ func (w withPostgres) Run() (status int) {
 type runner func() int
 
 func (r runner) Run() int { return r() }
+
+// clock is the machine's, since daemons in several processes share a database here.
+func clock() func() time.Time {
+	return time.Now //nolint:forbidigo // see above
+}
 
 // world is a repository, a database, and a daemon on both that can be stopped and started.
 type world struct {
@@ -78,7 +83,7 @@ func worldOn(t *testing.T, dsn string) *world {
 	require.NoError(t, err)
 	w := &world{Repo: r, t: t, config: service.Config{
 		DatabaseURL: dsn, Repos: []service.RepoConfig{{Name: "r", Dir: r.Dir(), Targets: []git.Ref{"refs/heads/main"}}},
-		DataDir: t.TempDir(), Host: "here", Clock: time.Now, Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		DataDir: t.TempDir(), Host: "here", Clock: clock(), Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Outlines: symbols.NewInProcess(0), SandboxCommand: []string{self, sandboxMode}, AllowUnsandboxed: true, PollInterval: 20 * time.Millisecond,
 	}}
 	t.Cleanup(w.close)

@@ -122,7 +122,7 @@ func (s *Service) patch(ctx context.Context, t *target, id ledger.Identity) (*Pa
 func (s *Service) describe(ctx context.Context, t *target, row ledger.Patch) (*Patch, error) {
 	p := &Patch{
 		Identity: coordinator.Identity(row.Identity), PatchIDs: []coordinator.PatchID{coordinator.PatchID(row.PatchID)}, Repo: t.repo.name, Target: t.ref,
-		State: stateOf(row), BaseCommit: git.OID(row.Base), ReceivedAt: row.UpdatedAt, Problem: problemOf(row),
+		State: stateOf(row), BaseCommit: row.Base, ReceivedAt: row.UpdatedAt, Problem: problemOf(row),
 	}
 	manifest, err := s.store.Manifest(ctx, t.id, row.Identity)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Service) describe(ctx context.Context, t *target, row ledger.Patch) (*P
 		}
 		return p, nil
 	}
-	p.Outcome, p.Class, p.DecidedAt = coordinator.Outcome(row.Published), coordinator.Class(row.Class), git.OID(row.DecidedCommit)
+	p.Outcome, p.Class, p.DecidedAt = coordinator.Outcome(row.Published), coordinator.Class(row.Class), row.DecidedCommit
 	p.Candidate = row.CandidateCommit
 	if givenUp(row) {
 		p.Outcome = coordinator.OutcomeWaiting
@@ -264,7 +264,7 @@ func (s *Service) Targets(ctx context.Context) (targets []Target, err error) {
 			if err != nil {
 				return nil, err
 			}
-			view := Target{Repo: r.name, Ref: t.ref, Commit: git.OID(row.Commit), Version: int64(row.Version), HeadHash: string(row.HeadHash), Pending: len(pending), Paused: row.Paused}
+			view := Target{Repo: r.name, Ref: t.ref, Commit: row.Commit, Version: int64(row.Version), HeadHash: string(row.HeadHash), Pending: len(pending), Paused: row.Paused}
 			for _, p := range pending {
 				if stateOf(p) == StateDeciding {
 					view.Deciding++
