@@ -32,7 +32,7 @@ func (s *side) actors() []*actor {
 			if e.quiet {
 				continue
 			}
-			for _, b := range e.touched {
+			for _, b := range c.withFunctions(e.touched) {
 				if r := c.toResult[b]; r >= 0 && !seen[ref{f, r}] {
 					seen[ref{f, r}] = true
 					list = append(list, newActor(c.result, ref{f, r}, ref{f, b}))
@@ -48,6 +48,19 @@ func (s *side) actors() []*actor {
 	}
 	slices.SortFunc(list, func(a, b *actor) int { return compareRefs(a.at, b.at) })
 	return list
+}
+
+// withFunctions adds the functions around base symbols: their bodies hold them.
+func (c *change) withFunctions(touched []int) []int {
+	list := slices.Clone(touched)
+	for _, b := range touched {
+		for p := c.base.symbol(b).Parent; p >= 0; p = c.base.symbol(p).Parent {
+			if kindGroup(c.base.symbol(p).Kind) == 1 {
+				list = append(list, p)
+			}
+		}
+	}
+	return sortedSet(list)
 }
 
 func newActor(v *view, at, base ref) *actor {

@@ -14,10 +14,23 @@ func (c *comparison) fates(one, other *side) {
 		if !other.edited[b] || c.alike(f, other.fateOf(b), one, other) || one.base(b).Kind == symbols.KindModule {
 			continue
 		}
+		if c.toldAround(b, one, other) {
+			continue
+		}
 		for _, code := range f.codes() {
 			c.add(c.fateReason(code, b, one, other, "edits it"))
 		}
 	}
+}
+
+// toldAround reports whether the same is told of a symbol that encloses this one.
+func (c *comparison) toldAround(b ref, one, other *side) bool {
+	for p := one.base(b).Parent; p >= 0; p = one.base(ref{b.file, p}).Parent {
+		if f := one.fates[ref{b.file, p}]; other.edited[ref{b.file, p}] && f.kind != fateKept && !f.inFile {
+			return true
+		}
+	}
+	return false
 }
 
 // codes lists the reason codes of a fate.

@@ -100,8 +100,8 @@ func isCode(k symbols.Kind) bool { return kindGroup(k) >= 1 && kindGroup(k) <= 3
 func (s *side) settle(b, r ref, used map[ref]bool) {
 	from, to := s.base(b), s.result(r)
 	fa := fate{kind: fateMoved, to: r, signature: signatureChanged(from, to)}
-	if from.Name != to.Name {
-		fa.kind = fateRenamed
+	if from.Name != to.Name || s.fates[ref{b.file, from.Parent}].kind == fateRenamed {
+		fa.kind = fateRenamed // by itself or with what encloses it
 	}
 	used[r] = true
 	s.fates[b] = fa

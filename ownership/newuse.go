@@ -89,9 +89,9 @@ func (c *comparison) newReferences(one, other *side) {
 			if !c.refers(u, b, one, other) {
 				continue
 			}
-			if !f.inFile && f.kind != fateKept && !c.stillThere(u, b, f, one) {
+			if !f.inFile && f.kind != fateKept && !c.stillThere(b, f, one) {
 				c.broken(f.codes()[0], u, b, one, other)
-			} else if f.signature && u.Kind&symbols.UseCall != 0 && !f.accepts(u, b, one) {
+			} else if f.signature && u.Kind&symbols.UseCall != 0 && !f.accepts(b, one) {
 				c.add(c.fateReason(CodeSignatureChanged, b, one, other, fmt.Sprintf("adds a call in %s", c.pathOf(u, other))))
 			}
 		}
@@ -127,7 +127,7 @@ func (c *comparison) pathOf(u newUse, s *side) string { return s.changes[u.file]
 
 // stillThere reports whether a name still means something where the use looks for it: another definition took it,
 // the file brings it in from elsewhere, or the symbol moved to a place that the use sees as well.
-func (c *comparison) stillThere(u newUse, b ref, f fate, one *side) bool {
+func (c *comparison) stillThere(b ref, f fate, one *side) bool {
 	from := one.base(b)
 	ch := one.changes[b.file]
 	if ch.result != nil && ch.result.outline != nil {
@@ -161,7 +161,7 @@ func (c *comparison) stillThere(u newUse, b ref, f fate, one *side) bool {
 
 // accepts reports whether a call that fits the old signature surely fits the new one: parameters were only added at
 // the end, and have defaults.
-func (f fate) accepts(_ newUse, b ref, one *side) bool {
+func (f fate) accepts(b ref, one *side) bool {
 	if f.to.symbol < 0 {
 		return false
 	}

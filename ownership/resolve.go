@@ -74,7 +74,7 @@ func (c *comparison) refers(u newUse, b ref, one, other *side) bool {
 	if from.Parent >= 0 { // a function in a function
 		return u.file == b.file && u.Kind&symbols.UseMember == 0 && enclosing(using, u, container(from))
 	}
-	if u.Kind&symbols.UseMember != 0 {
+	if u.Kind&symbols.UseMember != 0 && !nearby(using.outline.Language, u.qualifier) {
 		return u.qualifier != "" && seesQualified(using, u.qualifier, from, defining)
 	}
 	if using.shadows(u, from.Name, u.file == b.file) {
@@ -107,6 +107,23 @@ func isMember(s *symbols.Symbol, v *view) bool {
 	return s.Kind == symbols.KindMethod && container(s) != ""
 }
 
+// nearby reports whether what stands before a name leads to the module itself or to the one around it.
+func nearby(l symbols.Language, qualifier string) bool {
+	return l == "rust" && (qualifier == "super" || qualifier == "self" || qualifier == "crate")
+}
+
+// classAround gives the name of the class or type in which a use stands, or "".
+func (v *view) classAround(u newUse) string {
+	for s := int(u.Symbol); s >= 0; s = v.symbol(s).Parent {
+		if sym := v.symbol(s); isMember(sym, v) {
+			return lastPart(strings.TrimSuffix(container(sym), "."))
+		} else if kindGroup(sym.Kind) == 2 {
+			return sym.Name
+		}
+	}
+	return ""
+}
+
 // enclosing reports whether a use stands in a symbol whose path begins with a container.
 func enclosing(v *view, u newUse, prefix string) bool {
 	return u.Symbol >= 0 && strings.HasPrefix(v.symbol(int(u.Symbol)).Path+".", prefix)
@@ -118,20 +135,20 @@ func (c *comparison) refersToMember(u newUse, b ref, one, other *side) bool {
 	from, defining := one.base(b), one.changes[b.file].base
 	using := other.changes[u.file].result
 	class := strings.TrimSuffix(container(from), ".")
-	inside := enclosing(using, u, class+".")
+	inside := using.classAround(u) == lastPart(class)
 	if u.Kind&symbols.UseMember == 0 {
 		return inside && implicitThis(using.outline.Language) && !using.local(u, from.Name)
 	}
 	switch u.qualifier {
-	case "self", "this", "super", "cls":
+	case "self", "this", "super", "cls", "Self", "static", "parent":
 		return inside
 	}
-	if owner := lastPart(class); u.qualifier == owner {
+	owner := lastPart(class)
+	if u.qualifier == owner {
 		return true
-	} else if u.file != b.file && !slices.Contains(using.outline.Names, owner) && !(scopeOf(using.outline.Language) == scopePackage && dir(using.version.Path) == dir(defining.version.Path)) {
-		return false
 	}
-	return !c.definedElsewhere(b, one)
+	home := u.file == b.file || scopeOf(using.outline.Language) == scopePackage && dir(using.version.Path) == dir(defining.version.Path)
+	return (home || slices.Contains(using.outline.Names, owner)) && !c.definedElsewhere(b, one)
 }
 
 func lastPart(p string) string { return p[strings.LastIndexByte(p, '.')+1:] }
@@ -156,7 +173,7 @@ func (c *comparison) definedElsewhere(b ref, one *side) bool {
 // local reports whether the function around a use defines the name itself, as a parameter or a variable.
 func (v *view) local(u newUse, name string) bool {
 	for _, x := range v.outline.Uses {
-		if x.Symbol == u.Symbol && x.Symbol >= 0 && x.Kind&symbols.UseWrite != 0 && x.Kind&(symbols.UseMember|symbols.UseName) == 0 && v.outline.Names[x.Name] == name {
+		if x.Symbol == u.Symbol && x.Symbol >= 0 && x.Kind&symbols.UseWrite != 0 && x.Kind&(symbols.UseMember|symbols.UseName|symbols.UseCall) == 0 && v.outline.Names[x.Name] == name {
 			return true
 		}
 	}

@@ -73,6 +73,11 @@ func (s *side) noteEdited(f int, c *change, e *edited) {
 	}
 	for _, b := range e.touched {
 		s.edited[ref{f, b}] = true
+		for p := c.base.symbol(b).Parent; p >= 0; p = c.base.symbol(p).Parent {
+			if kindGroup(c.base.symbol(p).Kind) == 1 {
+				s.edited[ref{f, p}] = true // the body of a function holds what is defined in it
+			}
+		}
 	}
 	if c.toBase == nil {
 		return

@@ -54,10 +54,7 @@ func rustImpl(t *tree, n int32) []name {
 	text, prefix := "impl "+t.content(typ), t.content(typ)
 	if trait >= 0 {
 		text = "impl " + squeeze(t.content(trait)) + " for " + t.content(typ)
-		prefix = t.content(t.find(trait, "type_identifier")) + "." + prefix
-		if strings.HasPrefix(prefix, ".") {
-			prefix = prefix[1:]
-		}
+		prefix = strings.TrimPrefix(t.content(t.find(trait, "type_identifier"))+"."+prefix, ".")
 	}
 	return []name{{text: text, prefix: prefix}}
 }
