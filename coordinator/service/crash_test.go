@@ -131,7 +131,7 @@ func TestTheLedgerShowsWhatWasDoneToIt(t *testing.T) {
 		"a payload changed": {"UPDATE patchd.ledger_entries SET payload = convert_to(replace(convert_from(payload, 'UTF8'), 'candidate', 'conflict'), 'UTF8') WHERE kind = 'decided'", false, true, false, "payload"},
 		"an entry removed":  {"DELETE FROM patchd.ledger_entries WHERE seq = 2", false, true, true, "seq_gap"},
 		"the tail cut": {`DELETE FROM patchd.ledger_entries WHERE seq = (SELECT max(seq) FROM patchd.ledger_entries);
-			UPDATE patchd.targets SET version = version - 1, head_hash = (SELECT hash FROM patchd.ledger_entries ORDER BY seq DESC LIMIT 1)`, true, false, false, "anchor_missing"},
+			UPDATE patchd.targets SET version = version - 1, inputs_version = least(inputs_version, version - 1), head_hash = (SELECT hash FROM patchd.ledger_entries ORDER BY seq DESC LIMIT 1)`, true, false, true, "anchor_missing"},
 		"a patch's row changed":     {"UPDATE patchd.patches SET outcome = 'conflict', published_outcome = 'conflict'", true, true, false, "the row says"},
 		"a candidate's row changed": {"UPDATE patchd.patches SET candidate_commit = base_commit", true, true, false, "the row says"},
 		"a patch's row removed":     {"DELETE FROM patchd.patches", true, true, false, "has no row"},

@@ -3,14 +3,12 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/riverqueue/river"
 
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
-	"patchd/worktree/git"
 )
 
 // KindDecided is the ledger entry of a decision.
@@ -20,8 +18,7 @@ const KindDecided ledger.Kind = "decided"
 type work struct {
 	target *target
 	row    ledger.Target
-	patch  ledger.Patch
-	sub    *coordinator.Submission
+	patch  ledger.Patch // the zero Patch where only the state is to be brought up to date
 }
 
 // maxStale bounds how often one job starts again because the target moved under it; then it is tried again later.
@@ -30,51 +27,28 @@ const maxStale = 20
 // elsewhere is when a job of a target that this daemon does not serve is looked at again: another daemon may.
 const elsewhere = 5 * time.Second
 
-// decide works out one patch at the present target commit and records it, or hands it to the checks.
+// decide settles the target's pending set, the named patch among it: everything whose decision is due and needs no check is
+// recorded, and what needs one is handed to the checks. Without a patch it only brings the published state up to date.
 func (s *Service) decide(ctx context.Context, id ledger.TargetID, identity ledger.Identity, done complete) error {
 	return s.untilFresh(ctx, id, identity, done, func(ctx context.Context, w *work) error {
-		plan, err := w.target.repo.engine.Plan(ctx, git.OID(w.row.Commit), w.sub)
-		if err != nil {
-			return err
-		}
-		known, err := s.verdicts(ctx, w, plan)
-		if err != nil {
-			return err
-		}
-		decision, open, err := coordinator.Conclude(plan, known.verdicts)
-		if err != nil {
-			return err
-		}
-		if len(open) > 0 {
-			return s.queueChecks(ctx, w, done)
-		}
-		known.attach(decision)
-		return s.record(ctx, w, plan, decision, done)
+		return s.settleSet(ctx, w, done)
 	})
 }
 
-// check runs what is missing of a patch's verdicts and records the decision.
+// check runs what is missing of a patch's verdicts, then settles the set.
 func (s *Service) check(ctx context.Context, id ledger.TargetID, identity ledger.Identity, done complete) error {
 	return s.untilFresh(ctx, id, identity, done, func(ctx context.Context, w *work) error {
-		plan, err := w.target.repo.engine.Plan(ctx, git.OID(w.row.Commit), w.sub)
-		if err != nil {
-			return err
-		}
 		for {
-			known, err := s.verdicts(ctx, w, plan)
+			pending, err := s.loadSet(ctx, w.target, w.row)
 			if err != nil {
 				return err
 			}
-			decision, open, err := coordinator.Conclude(plan, known.verdicts)
-			if err != nil {
-				return err
+			j := pending.states[coordinator.Identity(identity)]
+			if j == nil || len(j.Asks) == 0 {
+				return s.settleSet(ctx, w, done)
 			}
-			if len(open) == 0 {
-				known.attach(decision)
-				return s.record(ctx, w, plan, decision, done)
-			}
-			for _, q := range open {
-				if err := s.ask(ctx, w, plan, q); err != nil {
+			for _, q := range j.Asks {
+				if err := s.ask(ctx, w, j.Plan, q); err != nil {
 					return err
 				}
 			}
@@ -90,15 +64,12 @@ func (s *Service) untilFresh(ctx context.Context, id ledger.TargetID, identity l
 		return river.JobSnooze(elsewhere)
 	}
 	var err error
-	for try := range maxStale {
+	for range maxStale {
 		w, due, loadErr := s.load(ctx, t, identity)
 		if loadErr != nil {
 			return loadErr
 		}
 		if !due {
-			if try > 0 { // what this job published was overtaken
-				s.settle(ctx, t, identity)
-			}
 			return s.finish(ctx, done)
 		}
 		err = do(ctx, w)
@@ -122,113 +93,14 @@ func (s *Service) load(ctx context.Context, t *target, identity ledger.Identity)
 	if err != nil {
 		return nil, false, err
 	}
+	if identity == "" {
+		return &work{target: t, row: row}, true, nil
+	}
 	patch, err := s.store.Patch(ctx, t.id, identity)
 	if err != nil {
 		return nil, false, err
 	}
-	if patch.Disposition != ledger.Pending || !patch.NeedsDecision {
-		return nil, false, nil
-	}
-	sub, err := s.submission(ctx, t.id, patch)
-	return &work{target: t, row: row, patch: patch, sub: sub}, true, err
-}
-
-func (s *Service) submission(ctx context.Context, id ledger.TargetID, p ledger.Patch) (*coordinator.Submission, error) {
-	manifest, err := s.store.Manifest(ctx, id, p.Identity)
-	if err != nil {
-		return nil, err
-	}
-	diff, err := s.store.Content(ctx, p.Diff)
-	if err != nil {
-		return nil, err
-	}
-	sub, err := coordinator.Admit(manifest, diff)
-	if err != nil {
-		return nil, fmt.Errorf("read patch %s as recorded: %w", p.Identity, err)
-	}
-	return sub, nil
-}
-
-// queueChecks hands the patch to the checks' queue.
-func (s *Service) queueChecks(ctx context.Context, w *work, done complete) error {
-	return s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
-		t, err := tx.LockTarget(ctx, w.row.ID)
-		if err != nil {
-			return err
-		}
-		p, err := tx.Patch(ctx, t.ID, w.patch.Identity)
-		if err != nil {
-			return err
-		}
-		p.NeedsChecks = true
-		if err := tx.SavePatches(ctx, t, p); err != nil {
-			return err
-		}
-		if _, err := s.jobs.InsertTx(ctx, tx.Pgx(), checkArgs{Target: int64(t.ID), Identity: string(p.Identity)}, nil); err != nil {
-			return fmt.Errorf("queue checks: %w", err)
-		}
-		return done(ctx, tx.Pgx())
-	})
-}
-
-// record makes a decision's effects in their order: objects, candidate ref, then ledger entry, state and the job's
-// completion in one transaction. A crash in between leaves objects that nothing names or a ref that the rerun adopts.
-func (s *Service) record(ctx context.Context, w *work, plan *coordinator.Plan, d *coordinator.Decision, done complete) error {
-	if err := s.publish(ctx, w, plan, d); err != nil {
-		return err
-	}
-	s.stamp(w, d)
-	recorded := false
-	err := s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
-		t, err := tx.LockTarget(ctx, w.row.ID)
-		if err != nil {
-			return err
-		}
-		p, err := tx.Patch(ctx, t.ID, w.patch.Identity)
-		if err != nil {
-			return err
-		}
-		if recorded = p.Disposition == ledger.Pending && p.NeedsDecision; recorded {
-			if err := s.write(ctx, tx, t, p, w, d); err != nil {
-				return err
-			}
-		}
-		return done(ctx, tx.Pgx())
-	})
-	if err != nil {
-		return err
-	}
-	if !recorded {
-		s.settle(ctx, w.target, w.patch.Identity)
-		return nil
-	}
-	s.metrics.decisions.WithLabelValues(string(d.Outcome)).Inc()
-	return nil
-}
-
-// write records a decision of a patch that is due, within the guarded transaction. A decision that is recorded already, of a
-// patch that was looked at again, makes no second entry.
-func (s *Service) write(ctx context.Context, tx *ledger.Tx, t *ledger.Target, p ledger.Patch, w *work, d *coordinator.Decision) error {
-	seq := p.DecidedVersion
-	if p.DecidedCommit != t.Commit || p.DecisionDigest != ledger.Digest(d.DecisionDigest) {
-		entry, record, err := entryOf(d)
-		if err != nil {
-			return err
-		}
-		ref, err := tx.Append(ctx, t, ledger.SameInputs(w.row), entry)
-		if err != nil {
-			return err
-		}
-		if p.Record, err = tx.PutContent(ctx, record); err != nil {
-			return err
-		}
-		seq = ref.Seq
-	}
-	project(&p, d, seq)
-	if err := tx.SavePatches(ctx, t, p); err != nil {
-		return err
-	}
-	return tx.RecordOutcomes(ctx, t.ID, p.Identity, seq, resultOf(d))
+	return &work{target: t, row: row, patch: patch}, patch.Disposition == ledger.Pending && patch.NeedsDecision, nil
 }
 
 // entryOf is a decision as the ledger keeps it, and the whole record as it is shown.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/riverqueue/river/rivertype"
 
+	"patchd/coordinator"
 	"patchd/coordinator/ledger"
 )
 
@@ -20,6 +21,10 @@ type note struct {
 	// TriesFrom is when the patch was handed in again while a check of it had come to no verdict: runs without a verdict that
 	// are older do not count against the tries that it gets.
 	TriesFrom time.Time `json:"tries_from,omitzero"`
+	// Status is the patch's published status (coordinator.PatchStatus), canonical.
+	Status json.RawMessage `json:"status,omitempty"`
+	// ChecksFor is the plan for which the patch's checks were queued.
+	ChecksFor coordinator.Digest `json:"checks_for,omitempty"`
 }
 
 func noteOf(row ledger.Patch) note {
@@ -45,6 +50,9 @@ func (s *Service) noteFailure(ctx context.Context, job *rivertype.JobRow, proble
 	var args decideArgs
 	if err := json.Unmarshal(job.EncodedArgs, &args); err != nil {
 		s.warn(ctx, "cannot read job arguments", err)
+		return
+	}
+	if args.Identity == "" {
 		return
 	}
 	err := s.store.InTx(context.WithoutCancel(ctx), func(ctx context.Context, tx *ledger.Tx) error {

@@ -19,9 +19,11 @@ import (
 const (
 	queuePlans  = "plans"
 	queueChecks = "checks"
+	queueRounds = "rounds"
 )
 
-// decideArgs has one patch decided at whatever the target commit is when the job runs.
+// decideArgs has the pending set of a target settled at whatever the target commit is when the job runs, for the sake of one
+// patch or, where that is empty, for the state's.
 type decideArgs struct {
 	Target   int64  `json:"target"`
 	Identity string `json:"identity"`
@@ -95,6 +97,30 @@ func (w *checkWorker) Work(ctx context.Context, job *river.Job[checkArgs]) error
 // Timeout implements river.Worker.
 func (w *checkWorker) Timeout(*river.Job[checkArgs]) time.Duration { return checkTimeout }
 
+type roundWorker struct {
+	river.WorkerDefaults[roundArgs]
+	service *Service
+}
+
+// Work implements river.Worker.
+func (w *roundWorker) Work(ctx context.Context, job *river.Job[roundArgs]) error {
+	return w.service.advance(ctx, ledger.TargetID(job.Args.Target), job.Args.Number, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
+		return err
+	})
+}
+
+// Timeout implements river.Worker.
+func (w *roundWorker) Timeout(*river.Job[roundArgs]) time.Duration { return checkTimeout }
+
+// queueSettle has the published state of a target brought up to date.
+func (s *Service) queueSettle(ctx context.Context, tx *ledger.Tx, id ledger.TargetID) error {
+	if _, err := s.jobs.InsertTx(ctx, tx.Pgx(), decideArgs{Target: int64(id)}, nil); err != nil {
+		return fmt.Errorf("queue settling: %w", err)
+	}
+	return nil
+}
+
 // retries spaces the tries of a job that failed: soon at first, for what mends itself, then a minute apart.
 type retries struct{}
 
@@ -117,11 +143,13 @@ func (s *Service) openJobs() error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &decideWorker{service: s})
 	river.AddWorker(workers, &checkWorker{service: s})
+	river.AddWorker(workers, &roundWorker{service: s})
 	client, err := river.NewClient(riverpgxv5.New(s.store.Pool()), &river.Config{
 		Schema: ledger.RiverSchema, Workers: workers, Logger: s.config.Logger,
 		Queues: map[string]river.QueueConfig{
 			queuePlans:  {MaxWorkers: s.config.Workers},
 			queueChecks: {MaxWorkers: s.config.CheckWorkers},
+			queueRounds: {MaxWorkers: max(4, 2*s.config.Workers)},
 		},
 		FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll, JobTimeout: noTimeout, RescueStuckJobsAfter: rescueAfter + planTimeout,
 		ErrorHandler: &failures{service: s}, RetryPolicy: retries{},

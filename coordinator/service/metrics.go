@@ -14,6 +14,7 @@ type metrics struct {
 	failures    *prometheus.CounterVec
 	moves       prometheus.Counter
 	stale       prometheus.Counter
+	landings    prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -29,6 +30,7 @@ func newMetrics() *metrics {
 		checks:      vector("check_runs_total", "Runs of checks, by how they ended.", "status"),
 		failures:    vector("job_failures_total", "Jobs that failed and are tried again, by kind.", "kind"),
 		moves:       counter("target_moves_total", "Moves of guarded branches seen."),
+		landings:    counter("landings_total", "Rounds landed."),
 		stale:       counter("stale_decisions_total", "Decisions worked out again because their target had moved."),
 	}
 }
@@ -36,7 +38,7 @@ func newMetrics() *metrics {
 // Metrics registers the daemon's counters.
 func (s *Service) Metrics(r prometheus.Registerer) error {
 	m := s.metrics
-	for _, c := range []prometheus.Collector{m.submissions, m.decisions, m.checks, m.failures, m.moves, m.stale} {
+	for _, c := range []prometheus.Collector{m.submissions, m.decisions, m.checks, m.failures, m.moves, m.stale, m.landings} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("register metrics: %w", err)
 		}

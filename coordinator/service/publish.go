@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
@@ -29,25 +31,46 @@ func (e *AlarmError) Error() string {
 	return fmt.Sprintf("ref %s holds %s, which patchd did not write (it would write %s): look at it, then delete the ref", e.Ref, e.Found, e.Want)
 }
 
-// publish brings the repository to what a decision says of a patch: for a candidate its objects, durably, and its ref; for
-// anything else no candidate ref.
-func (s *Service) publish(ctx context.Context, w *work, plan *coordinator.Plan, d *coordinator.Decision) error {
-	repo := w.target.repo
-	ref := candidateRef(d.Patch.Identity)
-	want := git.ZeroOID
-	if d.Outcome == coordinator.OutcomeCandidate {
-		want = d.Candidate.Commit
-		objects, err := plan.Objects.Reachable(ctx, want)
+// moveCandidates brings the candidate refs of patches to what was decided (ZeroOID deletes one), all in one transaction. A ref
+// that holds what patchd did not write stays as it is and is given back as an alarm.
+func (r *repository) moveCandidates(ctx context.Context, wants map[coordinator.Identity]git.OID) (map[coordinator.Identity]error, error) {
+	r.refs.Lock()
+	defer r.refs.Unlock()
+	return r.moveCandidatesLocked(ctx, wants)
+}
+
+// moveCandidatesLocked is moveCandidates for who holds the lock of the repository's refs.
+func (r *repository) moveCandidatesLocked(ctx context.Context, wants map[coordinator.Identity]git.OID) (map[coordinator.Identity]error, error) {
+	alarms := map[coordinator.Identity]error{}
+	var updates []git.RefUpdate
+	for _, id := range slices.Sorted(maps.Keys(wants)) {
+		ref, want := candidateRef(id), wants[id]
+		found, exists, err := r.git.Resolve(ctx, ref)
 		if err != nil {
-			return fmt.Errorf("collect objects of candidate %s: %w", want, err)
+			return nil, fmt.Errorf("read ref %s: %w", ref, err)
 		}
-		if err := repo.git.WritePack(ctx, objects); err != nil {
-			return fmt.Errorf("write objects of candidate %s: %w", want, err)
+		if !exists {
+			found = git.ZeroOID
 		}
+		if found == want {
+			continue
+		}
+		if exists {
+			ours, err := r.isCandidateOf(ctx, found, id)
+			if err != nil {
+				return nil, fmt.Errorf("look at ref %s: %w", ref, err)
+			}
+			if !ours {
+				alarms[id] = &AlarmError{Ref: ref, Found: found, Want: want}
+				continue
+			}
+		}
+		updates = append(updates, git.RefUpdate{Ref: ref, Old: found, New: want})
 	}
-	return repo.moveOwn(ctx, ref, want, func(ctx context.Context, found git.OID) (bool, error) {
-		return repo.isCandidateOf(ctx, found, d.Patch.Identity)
-	})
+	if err := r.git.UpdateRefs(ctx, updates); err != nil {
+		return nil, fmt.Errorf("move candidate refs: %w", err)
+	}
+	return alarms, nil
 }
 
 // moveOwn moves a ref of patchd's own to want (ZeroOID deletes it) by compare-and-swap. What it holds otherwise must be
@@ -127,14 +150,14 @@ func (r *repository) isCandidateOf(ctx context.Context, id git.OID, patch coordi
 }
 
 // stamp adds what was observed and never decides.
-func (s *Service) stamp(w *work, d *coordinator.Decision) {
+func (s *Service) stamp(of *set, row ledger.Patch, d *coordinator.Decision) {
 	if d.Operational == nil {
 		d.Operational = &coordinator.Operational{}
 	}
 	o := d.Operational
-	o.PatchIDs = []string{w.patch.PatchID}
+	o.PatchIDs = slices.Clone(of.labels[row.Identity])
 	o.DecidedAt = s.config.Clock().UTC()
-	o.GitVersion = w.target.repo.git.Version()
+	o.GitVersion = of.target.repo.git.Version()
 	o.Host = s.config.Host
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"golang.org/x/sync/errgroup"
@@ -22,13 +23,16 @@ import (
 // Service is one daemon. Open makes it, Run works until its context ends, Close lets go of everything.
 // All methods are safe for concurrent use.
 type Service struct {
-	config Config
-	store  *ledger.Store
-	repos  []*repository
-	jobs   *river.Client[pgx.Tx]
-	hub    *hub
-	runner *checker.Runner
-	asking keyed[ledger.VerdictKey] // the questions whose commands run just now
+	config   Config
+	store    *ledger.Store
+	repos    []*repository
+	jobs     *river.Client[pgx.Tx]
+	hub      *hub
+	runner   *checker.Runner
+	asking   keyed[ledger.VerdictKey] // the questions whose commands run just now
+	settling keyed[ledger.TargetID]   // the targets whose state is worked out just now
+	rounding keyed[roundKey]          // the rounds that go on just now
+	landing  keyed[ledger.TargetID]   // the targets that are moved just now
 
 	running sync.RWMutex // write-held while Run starts and ends the workers
 	ready   bool
@@ -48,9 +52,10 @@ type repository struct {
 
 // target is one guarded branch.
 type target struct {
-	repo *repository
-	id   ledger.TargetID
-	ref  git.Ref
+	repo     *repository
+	id       ledger.TargetID
+	ref      git.Ref
+	admitted *lru.Cache[ledger.Identity, *coordinator.Submission]
 
 	anchorTrouble string // what last kept the head from being anchored; of anchorAll alone
 }
@@ -117,7 +122,11 @@ func (s *Service) openRepository(ctx context.Context, rc RepoConfig) (*repositor
 			if err != nil {
 				return err
 			}
-			r.targets = append(r.targets, &target{repo: r, id: row.ID, ref: ref})
+			admitted, err := lru.New[ledger.Identity, *coordinator.Submission](admittedEntries)
+			if err != nil {
+				return fmt.Errorf("make cache: %w", err)
+			}
+			r.targets = append(r.targets, &target{repo: r, id: row.ID, ref: ref, admitted: admitted})
 		}
 		return nil
 	})

@@ -228,7 +228,7 @@ func (a *attempt) admit(ctx context.Context, tx *ledger.Tx, t *ledger.Target, re
 	}
 	err = tx.RecordSubmission(ctx, entry.Seq, ledger.Submission{
 		ID: ledger.SubmissionID(receipt.SubmissionID), Target: t.ID, Attempt: ledger.AttemptID(receipt.AttemptID), Identity: ledger.Identity(receipt.Identity),
-		PatchID: string(m.PatchID), Base: ledger.OID(m.BaseCommit), Manifest: a.in.Manifest, Diff: diff, Credential: a.in.Credential.Name,
+		PatchID: string(m.PatchID), Base: m.BaseCommit, Manifest: a.in.Manifest, Diff: diff, Credential: a.in.Credential.Name,
 		Agent: agentOf(m), OnConflict: onConflict(m), ClientRequestID: m.ClientRequestID,
 	}, m.DependsOn, m.Supersedes)
 	if err != nil {
@@ -249,7 +249,7 @@ func (a *attempt) enqueue(ctx context.Context, tx *ledger.Tx, t *ledger.Target, 
 		return a.known(ctx, tx, p, receipt)
 	}
 	n := noteOf(p)
-	n.Problem, n.Attempt, n.GivenUp = "", 0, false
+	n.Problem, n.Attempt, n.GivenUp, n.ChecksFor = "", 0, false, ""
 	if waiting && p.Code == string(coordinator.CodeCheckInconclusive) {
 		n.TriesFrom = a.service.config.Clock().UTC()
 	}

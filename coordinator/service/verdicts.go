@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,12 @@ const KindVerdict ledger.Kind = "verdict"
 type knownVerdicts struct {
 	verdicts coordinator.Verdicts
 	evidence map[coordinator.Question][]coordinator.CheckEvidence
+}
+
+// add takes in what was read for another plan.
+func (k *knownVerdicts) add(o knownVerdicts) {
+	maps.Copy(k.verdicts, o.verdicts)
+	maps.Copy(k.evidence, o.evidence)
 }
 
 // attach adds the evidence of the verdicts that a decision used.

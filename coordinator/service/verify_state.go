@@ -33,11 +33,14 @@ func impliedBy(standing int, p ledger.Patch) implied {
 type followed struct {
 	standing int
 	row      ledger.Patch
+	landed   bool // a landing of it counts
 }
 
 func (f *followed) implied() implied {
 	row := f.row
 	switch {
+	case f.landed:
+		row.Disposition = ledger.Landed
 	case row.Disposition == ledger.Rejected:
 	case f.standing == 0:
 		row.Disposition = ledger.Withdrawn
@@ -99,6 +102,7 @@ func follow(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) strin
 		}
 	case KindDecided:
 		return followDecision(patches, e)
+	case ledger.KindTargetMoved: // says nothing of a patch
 	}
 	return ""
 }

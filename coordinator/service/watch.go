@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,21 +70,42 @@ func (s *Service) observe(ctx context.Context, t *target) (ledger.Target, error)
 }
 
 func (s *Service) move(ctx context.Context, t *target, row ledger.Target, tip *git.Commit) error {
-	payload, err := coordinator.Canonical(map[string]any{"from": row.Commit, "to": tip.OID, "tree": tip.Tree})
-	if err != nil {
-		return err
-	}
 	var flagged int64
-	err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
+	err := s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
 		locked, err := tx.LockTarget(ctx, t.id)
 		if err != nil {
 			return err
 		}
-		expect := ledger.Expect{AnyVersion: true, AnyInputs: true, Commit: row.Commit}
-		if _, flagged, err = tx.MoveTarget(ctx, locked, expect, ledger.OID(tip.OID), ledger.Entry{Payload: payload}); err != nil {
+		open, err := tx.OpenLandings(ctx, t.id)
+		if err != nil {
 			return err
 		}
-		return s.queuePending(ctx, tx, locked)
+		if slices.ContainsFunc(open, func(l ledger.Landing) bool { return l.New == tip.OID }) {
+			return nil // a landing of ours, about to be recorded as one
+		}
+		expect := ledger.Expect{AnyVersion: true, AnyInputs: true, Commit: row.Commit}
+		moved := *locked
+		moved.Commit = tip.OID
+		reverted, restored, err := s.recount(ctx, tx, moved)
+		if err != nil {
+			return err
+		}
+		payload, err := coordinator.Canonical(map[string]any{
+			"from": row.Commit, "to": tip.OID, "tree": tip.Tree, "reverted": identities(reverted), "restored": identities(restored),
+		})
+		if err != nil {
+			return err
+		}
+		if _, flagged, err = tx.MoveTarget(ctx, locked, expect, tip.OID, ledger.Entry{Payload: payload}); err != nil {
+			return err
+		}
+		if err := tx.SavePatches(ctx, locked, slices.Concat(reverted, restored)...); err != nil {
+			return err
+		}
+		if err := s.supersedeRounds(ctx, tx, locked, "", "the target moved"); err != nil {
+			return err
+		}
+		return errors.Join(s.queuePending(ctx, tx, locked), s.queueSettle(ctx, tx, t.id))
 	})
 	if err != nil {
 		return fmt.Errorf("record move of %s to %s: %w", t.ref, tip.OID, err)
@@ -91,6 +114,46 @@ func (s *Service) move(ctx context.Context, t *target, row ledger.Target, tip *g
 	s.config.Logger.InfoContext(ctx, "target moved", slog.String("repo", t.repo.name), slog.String("target", string(t.ref)),
 		slog.String("commit", string(tip.OID)), slog.Int64("to_decide", flagged))
 	return nil
+}
+
+// recount finds, for where a target is moving, the patches whose landing no longer counts, which come back into the set and wait
+// for a person there, and those whose landing counts again.
+func (s *Service) recount(ctx context.Context, tx *ledger.Tx, row ledger.Target) (reverted, restored []ledger.Patch, err error) {
+	t, ok := s.byID(row.ID)
+	if !ok {
+		return nil, nil, nil
+	}
+	counted, err := s.landings(ctx, tx.Queries, &set{target: t, row: row})
+	if err != nil {
+		return nil, nil, err
+	}
+	counts := map[coordinator.Identity]bool{}
+	for _, l := range counted {
+		counts[l.Identity] = counts[l.Identity] || l.Counts
+	}
+	for _, id := range slices.Sorted(maps.Keys(counts)) {
+		p, err := tx.Patch(ctx, row.ID, ledger.Identity(id))
+		if err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case !counts[id] && p.Disposition == ledger.Landed:
+			p.Disposition, p.NeedsDecision = ledger.Pending, true
+			reverted = append(reverted, p)
+		case counts[id] && p.Disposition == ledger.Pending:
+			p.Disposition, p.NeedsDecision, p.NeedsChecks = ledger.Landed, false, false
+			restored = append(restored, p)
+		}
+	}
+	return reverted, restored, nil
+}
+
+func identities(rows []ledger.Patch) []ledger.Identity {
+	out := make([]ledger.Identity, len(rows))
+	for i, p := range rows {
+		out[i] = p.Identity
+	}
+	return out
 }
 
 // queuePending queues a decision for every pending patch that needs one; a patch that was given up gets all its tries again.
@@ -146,6 +209,9 @@ func (s *Service) recover(ctx context.Context) error {
 // catchUp looks at a branch and queues what is due on it. A branch that was served before and is gone now keeps nothing else
 // from being served.
 func (s *Service) catchUp(ctx context.Context, t *target) error {
+	if err := s.finishLandings(ctx, t); err != nil {
+		return err
+	}
 	_, err := s.observe(ctx, t)
 	var gone *Error
 	if errors.As(err, &gone) {
@@ -167,8 +233,37 @@ func (s *Service) requeue(ctx context.Context, t *target) error {
 		if err != nil {
 			return err
 		}
-		return s.queuePending(ctx, tx, row)
+		if err := s.forgetChecks(ctx, tx, row); err != nil {
+			return err
+		}
+		rounds, err := tx.OpenRounds(ctx, t.id)
+		if err != nil {
+			return err
+		}
+		for _, r := range rounds {
+			if err := s.queueRound(ctx, tx, t.id, r.Number); err != nil {
+				return err
+			}
+		}
+		return errors.Join(s.queuePending(ctx, tx, row), s.queueSettle(ctx, tx, t.id))
 	})
+}
+
+// forgetChecks has the checks that are due queued again: the jobs of a process that was killed are not to be waited for.
+func (s *Service) forgetChecks(ctx context.Context, tx *ledger.Tx, row *ledger.Target) error {
+	patches, err := tx.PendingPatches(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	var changed []ledger.Patch
+	for _, p := range patches {
+		if n := noteOf(p); n.ChecksFor != "" {
+			n.ChecksFor = ""
+			p.Data = n.bytes()
+			changed = append(changed, p)
+		}
+	}
+	return tx.SavePatches(ctx, row, changed...)
 }
 
 // reconcileRefs settles the candidate refs of this target's patches: a crash can leave one that was overtaken.

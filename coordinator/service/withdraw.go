@@ -46,7 +46,12 @@ func (s *Service) Withdraw(ctx context.Context, by Credential, repo string, ref 
 			}
 			gone = left == 0
 		}
-		return nil
+		if gone {
+			if err := s.supersedeRounds(ctx, tx, row, id, "a member was withdrawn"); err != nil {
+				return err
+			}
+		}
+		return s.queueSettle(ctx, tx, t.id)
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +80,7 @@ func (s *Service) withdrawOne(ctx context.Context, tx *ledger.Tx, row *ledger.Ta
 	if err != nil {
 		return 0, err
 	}
-	entry, err := tx.Append(ctx, row, ledger.Anything(), ledger.Entry{Kind: KindWithdrawn, Payload: payload, Operational: operational})
+	entry, err := tx.Append(ctx, row, ledger.Anything(), ledger.Entry{Kind: KindWithdrawn, Payload: payload, Operational: operational, Inputs: true})
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,173 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"patchd/coordinator"
+	"patchd/coordinator/ledger"
+)
+
+// sealStep fixes the members of a round once everything admitted before its cut has its plan, and its verdicts where plans
+// contend: no patch gets in or stays out for how long its own checks take.
+func (s *Service) sealStep(ctx context.Context, t *target, r ledger.Round) (bool, error) {
+	row, err := s.observe(ctx, t)
+	if err != nil {
+		return false, err
+	}
+	pending, err := s.loadSet(ctx, t, row)
+	if err != nil {
+		return false, err
+	}
+	scope := r.Requested
+	if len(scope) == 0 {
+		scope = pending.before(r.CutSeq)
+	} else {
+		scope = closed(scope, pending)
+	}
+	if len(waitsFor(pending, scope)) > 0 {
+		return false, nil // whatever settles them wakes the round
+	}
+	members, refusal := chooseMembers(r, pending, scope)
+	return refusal == nil && len(members) > 0, s.inRound(ctx, r, func(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round) error {
+		if !sameInputs(*locked, row) {
+			return &ledger.StaleError{Target: t.id, MovedWhat: "inputs", Version: locked.Version, Inputs: locked.Inputs, Commit: locked.Commit}
+		}
+		now.TargetCommit = row.Commit
+		if refusal != nil {
+			return stopRound(ctx, tx, locked, now, refusal)
+		}
+		now.Status = ledger.RoundComposing
+		if len(members) == 0 {
+			now.Status = ledger.RoundEmpty
+		}
+		for i, id := range members {
+			now.Members = append(now.Members, ledger.RoundMember{Identity: id, Position: i, Status: "sealed"})
+		}
+		now.SealedSeq = locked.Version + 1
+		if err := appendFact(ctx, tx, locked, KindSealed, map[string]any{"round": r.Number, "target": row.Commit, "cut": r.CutSeq, "members": members}, nil); err != nil {
+			return err
+		}
+		return tx.SaveRound(ctx, locked, now)
+	})
+}
+
+// before lists the pending patches that were admitted at or before an entry, ascending.
+func (p *set) before(cut ledger.Seq) []ledger.Identity {
+	var out []ledger.Identity
+	for id, row := range p.patches {
+		if row.AdmittedSeq <= cut {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func closed(ids []ledger.Identity, p *set) []ledger.Identity {
+	var chosen []coordinator.Identity
+	for _, id := range ids {
+		chosen = append(chosen, coordinator.Identity(id))
+	}
+	var out []ledger.Identity
+	for _, id := range coordinator.Closed(chosen, p.states) {
+		out = append(out, ledger.Identity(id))
+	}
+	return out
+}
+
+// waitsFor lists what a seal has to wait for: patches without a plan, and patches without verdicts whose plans contend.
+func waitsFor(p *set, scope []ledger.Identity) []ledger.Identity {
+	var out []ledger.Identity
+	for _, id := range scope {
+		j := p.states[coordinator.Identity(id)]
+		switch {
+		case j == nil:
+		case j.Err != nil && !givenUp(p.patches[id]):
+			out = append(out, id)
+		case len(j.Meets) > 0:
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// chooseMembers is S': the patches that were asked for, each of which must be ready, or all that are ready. A patch that
+// changes what governs the repository is sealed alone.
+func chooseMembers(r ledger.Round, p *set, scope []ledger.Identity) ([]ledger.Identity, *coordinator.Refusal) {
+	if len(r.Requested) > 0 {
+		for _, id := range scope {
+			j := p.states[coordinator.Identity(id)]
+			if !j.Sealable() {
+				return nil, &coordinator.Refusal{Code: notReady(j), Value: string(id), Message: fmt.Sprintf("patch %s is not ready", coordinator.Identity(id).Short()), Hint: "see `patchd show` for why"}
+			}
+			if j.Plan.Governs() && len(scope) > 1 {
+				return nil, &coordinator.Refusal{Code: coordinator.CodeOwnerApproval, Value: string(id), Message: fmt.Sprintf("patch %s changes what governs the repository", coordinator.Identity(id).Short()), Hint: "seal it alone"}
+			}
+		}
+		return scope, nil
+	}
+	var ready []coordinator.Identity
+	for _, id := range coordinator.Sealable(p.states) {
+		if slices.Contains(scope, ledger.Identity(id)) {
+			ready = append(ready, id)
+		}
+	}
+	var out []ledger.Identity
+	limit := p.maxPatches()
+	for _, id := range ready {
+		whole := closed([]ledger.Identity{ledger.Identity(id)}, p)
+		if slices.ContainsFunc(whole, func(dep ledger.Identity) bool { return !slices.Contains(ready, coordinator.Identity(dep)) }) {
+			continue
+		}
+		for _, dep := range whole {
+			if !slices.Contains(out, dep) {
+				out = append(out, dep)
+			}
+		}
+		if limit > 0 && len(out) >= limit {
+			break
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// maxPatches is the policy's bound on an automatic round's size; 0 is none.
+func (p *set) maxPatches() int {
+	for _, j := range p.states {
+		if j.Plan != nil && j.Plan.Policy != nil {
+			return j.Plan.Policy.Rounds.MaxPatches
+		}
+	}
+	return 0
+}
+
+// notReady is the code that keeps a patch out of a round.
+func notReady(j *coordinator.Judged) coordinator.Code {
+	switch {
+	case j == nil:
+		return coordinator.CodeDependencyUnknown
+	case j.Status.Waiting != nil:
+		return j.Status.Waiting.Code
+	case len(j.Status.Contention) > 0:
+		return j.Status.Contention[0].Code
+	case len(j.Status.Blame) > 0:
+		return j.Status.Blame[0].Code
+	case j.Decision != nil && len(j.Decision.Codes()) > 0:
+		return j.Decision.Codes()[0]
+	}
+	return coordinator.CodeBlockedBy
+}
+
+// stopRound ends a round without blame.
+func stopRound(ctx context.Context, tx *ledger.Tx, row *ledger.Target, r ledger.Round, why *coordinator.Refusal) error {
+	r.Status, r.Code = ledger.RoundStopped, string(why.Code)
+	if err := saveStory(&r, func(st *story) { st.Message = why.Error() }); err != nil {
+		return err
+	}
+	err := appendFact(ctx, tx, row, KindRoundStopped, map[string]any{"round": r.Number, "code": why.Code, "value": why.Value}, map[string]any{"message": why.Error()})
+	return errors.Join(err, tx.SaveRound(ctx, row, r))
+}
