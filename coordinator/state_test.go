@@ -298,3 +298,5 @@ func TestWhileThePolicyCannotBeReadOnlyThePatchThatMendsItIsDecided(t *testing.T
 }
 
 func replaced(text, from, to string) string { return strings.Replace(text, from, to, 1) }
+
+func splitLines(text string) []string { return slices.Collect(strings.Lines(text)) }
