@@ -115,12 +115,12 @@ func judgeInconclusive(d *Decision) error {
 	return nil
 }
 
-// targetCode says that the target is red where it has a verdict, and inconclusive where it has none.
+// targetCode says that the target is red where it fails, and inconclusive where it has no one verdict.
 func targetCode(c Check) Code {
-	if c.TargetVerdict == string(checks.VerdictInconclusive) {
-		return CodeCheckInconclusive
+	if c.TargetVerdict == string(checks.VerdictFailed) {
+		return CodeTargetRed
 	}
-	return CodeTargetRed
+	return CodeCheckInconclusive
 }
 
 func requiredByTarget(c Check) bool {

@@ -111,6 +111,10 @@ func (p *planner) reasons(ctx context.Context, r *worktree.Result) ([]Reason, er
 		out = append(out, Reason{Class: class, Code: Code(x.Code), Path: x.Path, BaseLines: lineRange(x.BaseLines), TargetLines: lineRange(x.TargetLines), With: string(p.target)})
 		p.note(Code(x.Code), x.Path, x.Detail)
 	}
+	for _, path := range p.inspected.Retyped {
+		out = append(out, Reason{Class: ClassTextual, Code: CodeMode, Path: path, With: string(p.target)})
+		p.note(CodeMode, path, fmt.Sprintf("%q turns from a file into a symbolic link, or back", path))
+	}
 	structural, err := p.structural(ctx, r)
 	if err != nil {
 		return nil, err

@@ -53,12 +53,20 @@ func (s *Service) settleSet(ctx context.Context, w *work, done complete) error {
 	if j := pending.states[coordinator.Identity(w.patch.Identity)]; j != nil && j.Err != nil {
 		return j.Err
 	}
-	return s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
+	published := p.fresh()
+	err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
 		if err := p.record(ctx, tx); err != nil {
 			return err
 		}
 		return done(ctx, tx.Pgx())
 	})
+	var stale *ledger.StaleError
+	if errors.As(err, &stale) { // what was published may be overtaken, and nobody else looks at it
+		for _, id := range published {
+			s.settle(ctx, w.target, id)
+		}
+	}
+	return err
 }
 
 // pass is one settling of a set.
