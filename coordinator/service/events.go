@@ -1,9 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
@@ -68,21 +70,54 @@ func (s *Service) sendEvents(ctx context.Context, t *target, next ledger.Seq, ou
 	}
 }
 
-func eventOf(t *target, row ledger.RecordedEntry) (Event, error) {
-	e := Event{Seq: int64(row.Seq), Kind: string(row.Kind), Repo: t.repo.name, Target: t.ref, At: row.CreatedAt}
-	var body struct {
+// entryBody is what the payloads of all kinds of entries say that an event tells.
+type entryBody struct {
+	Identity   coordinator.Identity   `json:"identity"`
+	Identities []coordinator.Identity `json:"identities"`
+	Members    []coordinator.Identity `json:"members"`
+	Outcome    coordinator.Outcome    `json:"outcome"`
+	Code       coordinator.Code       `json:"code"`
+	Round      int64                  `json:"round"`
+	Head       git.OID                `json:"head"`
+	New        git.OID                `json:"new"`
+	To         git.OID                `json:"to"`
+	State      coordinator.Digest     `json:"state_digest"`
+	Patch      struct {
 		Identity coordinator.Identity `json:"identity"`
-		Outcome  coordinator.Outcome  `json:"outcome"`
-		Patch    struct {
-			Identity coordinator.Identity `json:"identity"`
-		} `json:"patch"`
-	}
+	} `json:"patch"`
+	Patches []struct {
+		Identity coordinator.Identity `json:"identity"`
+	} `json:"patches"`
+	Commits []struct {
+		Identity coordinator.Identity `json:"identity"`
+	} `json:"commits"`
+	Blames []struct {
+		Identity coordinator.Identity `json:"identity"`
+	} `json:"blames"`
+}
+
+func eventOf(t *target, row ledger.RecordedEntry) (Event, error) {
+	var body entryBody
 	if err := json.Unmarshal(row.Payload, &body); err != nil {
-		return e, fmt.Errorf("read entry %d: %w", row.Seq, err)
+		return Event{}, fmt.Errorf("read entry %d: %w", row.Seq, err)
 	}
-	e.Outcome = body.Outcome
-	if e.Identity = body.Identity; e.Identity == "" {
-		e.Identity = body.Patch.Identity
+	return Event{
+		Seq: int64(row.Seq), Kind: string(row.Kind), Repo: t.repo.name, Target: t.ref, At: row.CreatedAt,
+		Identity: cmp.Or(body.Identity, body.Patch.Identity), Identities: body.concerned(), Outcome: body.Outcome, Code: body.Code,
+		Round: body.Round, Commit: cmp.Or(body.New, body.Head, body.To), StateDigest: body.State,
+	}, nil
+}
+
+// concerned lists the patches that an entry about several is about, ascending.
+func (b entryBody) concerned() []coordinator.Identity {
+	out := slices.Concat(b.Identities, b.Members)
+	for _, list := range [][]struct {
+		Identity coordinator.Identity `json:"identity"`
+	}{b.Patches, b.Commits, b.Blames} {
+		for _, p := range list {
+			out = append(out, p.Identity)
+		}
 	}
-	return e, nil
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -115,7 +115,7 @@ func (s *Service) patch(ctx context.Context, t *target, id ledger.Identity) (*Pa
 		})
 	}
 	slices.Sort(p.PatchIDs)
-	return p, nil
+	return p, s.attachMerge(ctx, t, p)
 }
 
 // describe is a row with its decision record, without submissions.
@@ -134,11 +134,12 @@ func (s *Service) describe(ctx context.Context, t *target, row ledger.Patch) (*P
 	if row.DecidedCommit == "" {
 		if givenUp(row) {
 			p.Outcome = coordinator.OutcomeWaiting
+			return p, nil
 		}
-		return p, nil
+		return p, p.publish(row) // a patch that waits for the set has no decision of its own
 	}
 	p.Outcome, p.Class, p.DecidedAt = coordinator.Outcome(row.Published), coordinator.Class(row.Class), row.DecidedCommit
-	p.Candidate = row.CandidateCommit
+	p.Candidate, p.Version = row.CandidateCommit, int64(row.DecidedVersion)
 	if givenUp(row) {
 		p.Outcome = coordinator.OutcomeWaiting
 	}
@@ -151,7 +152,7 @@ func (s *Service) describe(ctx context.Context, t *target, row ledger.Patch) (*P
 		return nil, fmt.Errorf("read decision record: %w", err)
 	}
 	p.Codes = p.Decision.Codes()
-	return p, nil
+	return p, p.publish(row)
 }
 
 func stateOf(row ledger.Patch) PatchState {
@@ -264,7 +265,7 @@ func (s *Service) Targets(ctx context.Context) (targets []Target, err error) {
 			if err != nil {
 				return nil, err
 			}
-			view := Target{Repo: r.name, Ref: t.ref, Commit: row.Commit, Version: int64(row.Version), HeadHash: string(row.HeadHash), Pending: len(pending), Paused: row.Paused}
+			view := Target{Repo: r.name, Ref: t.ref, Commit: row.Commit, Version: int64(row.Version), HeadHash: string(row.HeadHash), Pending: len(pending), Paused: row.Paused, Draining: row.Draining}
 			for _, p := range pending {
 				if stateOf(p) == StateDeciding {
 					view.Deciding++

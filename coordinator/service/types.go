@@ -71,25 +71,34 @@ const (
 	StateSuperseded PatchState = "superseded"
 )
 
-// Patch is one identity in a target's set: what is known of it now.
+// Patch is one identity in a target's set: what is known of it now. Outcome, Class and Codes are the published state's: what
+// the patch's own decision and the set of pending patches come to together.
 type Patch struct {
-	Identity    coordinator.Identity  `json:"identity"`
-	PatchIDs    []coordinator.PatchID `json:"patch_ids"`
-	Repo        string                `json:"repo"`
-	Target      git.Ref               `json:"target"`
-	Title       string                `json:"title,omitempty"`
-	State       PatchState            `json:"state"`
-	Outcome     coordinator.Outcome   `json:"outcome,omitempty"`
-	Class       coordinator.Class     `json:"class,omitempty"`
-	Codes       []coordinator.Code    `json:"codes,omitempty"`
-	BaseCommit  git.OID               `json:"base_commit"`
-	DecidedAt   git.OID               `json:"decided_at_commit,omitempty"` // the target commit decided against
-	Candidate   git.OID               `json:"candidate,omitempty"`
-	Paths       []string              `json:"paths,omitempty"`
-	Problem     string                `json:"problem,omitempty"` // what keeps the daemon from deciding; it goes on trying
-	ReceivedAt  time.Time             `json:"received_at"`
-	Submissions []SubmissionInfo      `json:"submissions,omitempty"`
-	Decision    *coordinator.Decision `json:"decision,omitempty"`
+	Identity    coordinator.Identity   `json:"identity"`
+	PatchIDs    []coordinator.PatchID  `json:"patch_ids"`
+	Repo        string                 `json:"repo"`
+	Target      git.Ref                `json:"target"`
+	Title       string                 `json:"title,omitempty"`
+	State       PatchState             `json:"state"`
+	Outcome     coordinator.Outcome    `json:"outcome,omitempty"`
+	Class       coordinator.Class      `json:"class,omitempty"`
+	Codes       []coordinator.Code     `json:"codes,omitempty"`
+	BaseCommit  git.OID                `json:"base_commit"`
+	DecidedAt   git.OID                `json:"decided_at_commit,omitempty"` // the target commit decided against
+	Version     int64                  `json:"version,omitzero"`            // the ledger entry of the decision: what a resolution expects
+	Candidate   git.OID                `json:"candidate,omitempty"`
+	Due         bool                   `json:"due,omitzero"`         // the plan is clean and the checks are under way
+	Contention  []coordinator.Reason   `json:"contention,omitempty"` // with other pending patches, each named
+	Blame       []coordinator.Reason   `json:"blame,omitempty"`      // what rounds at this target commit found
+	BlockedBy   []coordinator.Identity `json:"blocked_by,omitempty"`
+	Superseded  coordinator.Identity   `json:"superseded_by,omitempty"`
+	Resolved    []coordinator.Case     `json:"resolved,omitempty"`        // contentions that people settled
+	Merge       *MergeCandidate        `json:"merge_candidate,omitempty"` // where the manifest's on_conflict asks for it
+	Paths       []string               `json:"paths,omitempty"`
+	Problem     string                 `json:"problem,omitempty"` // what keeps the daemon from deciding; it goes on trying
+	ReceivedAt  time.Time              `json:"received_at"`
+	Submissions []SubmissionInfo       `json:"submissions,omitempty"`
+	Decision    *coordinator.Decision  `json:"decision,omitempty"`
 }
 
 // SubmissionInfo is one submission of an identity.
@@ -110,7 +119,8 @@ type Target struct {
 	HeadHash string  `json:"head_hash"`
 	Pending  int     `json:"pending"`
 	Deciding int     `json:"deciding"`
-	Paused   bool    `json:"paused,omitzero"`
+	Paused   bool    `json:"paused,omitzero"`   // takes neither rounds nor landings
+	Draining bool    `json:"draining,omitzero"` // takes no new rounds
 }
 
 // Filter chooses patches to list; zero fields choose all. Cursor and Limit page through them in order of identity.
@@ -140,15 +150,21 @@ type Entry struct {
 	CreatedAt   time.Time      `json:"created_at"`
 }
 
-// Event tells that something happened on a target; Seq is the ledger entry behind it, to resume from.
+// Event tells that something happened on a target; Seq is the ledger entry behind it, to resume from. What an entry of its
+// kind does not say is left out.
 type Event struct {
-	Seq      int64                `json:"seq"`
-	Kind     string               `json:"kind"`
-	Repo     string               `json:"repo"`
-	Target   git.Ref              `json:"target"`
-	Identity coordinator.Identity `json:"identity,omitempty"`
-	Outcome  coordinator.Outcome  `json:"outcome,omitempty"`
-	At       time.Time            `json:"at"`
+	Seq         int64                  `json:"seq"`
+	Kind        string                 `json:"kind"`
+	Repo        string                 `json:"repo"`
+	Target      git.Ref                `json:"target"`
+	Identity    coordinator.Identity   `json:"identity,omitempty"`
+	Identities  []coordinator.Identity `json:"identities,omitempty"` // whom a round, a landing or a change of states is about
+	Outcome     coordinator.Outcome    `json:"outcome,omitempty"`
+	Code        coordinator.Code       `json:"code,omitempty"`
+	Round       int64                  `json:"round,omitzero"`
+	Commit      git.OID                `json:"commit,omitempty"`       // where the target is, or is to be moved
+	StateDigest coordinator.Digest     `json:"state_digest,omitempty"` // of the whole state, at a quiet moment
+	At          time.Time              `json:"at"`
 }
 
 // Verification is the result of walking a target's ledger: four separate answers where replay was asked for.
