@@ -49,6 +49,11 @@ func (r *Repo) Follow(ctx context.Context, dir string, from, to OID) error {
 
 // inCheckout runs git in a checkout with the user's own settings for files, and without hooks or maintenance.
 func (r *Repo) inCheckout(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	return r.inCheckoutWith(ctx, dir, nil, args...)
+}
+
+// inCheckoutWith is inCheckout with more environment.
+func (r *Repo) inCheckoutWith(ctx context.Context, dir string, env []string, args ...string) ([]byte, error) {
 	args = append(pins("safe.directory=*", "core.fsmonitor=false", "core.hooksPath=/dev/null", "gc.auto=0", "maintenance.auto=false"), args...)
-	return r.run(ctx, command{args: args, dir: dir, env: r.userEnv()})
+	return r.run(ctx, command{args: args, dir: dir, env: with(r.userEnv(), env...)})
 }

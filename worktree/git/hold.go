@@ -1,0 +1,143 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// holdMark begins the index lock of a checkout that is held, so that one left by a killed process is recognised.
+const holdMark = "patchd "
+
+// HeldCheckout is a checkout whose index is locked, as git itself locks it, while its branch is moved. Nobody can commit there
+// meanwhile: a commit of the old index on top of the new tip would take back what the branch was moved to. It is not safe for
+// concurrent use.
+type HeldCheckout struct {
+	Dir string
+
+	repo     *Repo
+	index    string
+	from, to OID
+}
+
+// HoldCheckout locks a checkout whose branch is about to move from one commit to another. It must be able to follow, as
+// CanFollow says, and nobody may be at work in it: otherwise the error is a *DirtyCheckoutError. Release must be called.
+func (r *Repo) HoldCheckout(ctx context.Context, dir string, from, to OID) (*HeldCheckout, error) {
+	index, err := r.indexOf(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	h := &HeldCheckout{Dir: dir, repo: r, index: index, from: from, to: to}
+	f, err := os.OpenFile(h.lock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // as readable as git's own
+	if errors.Is(err, fs.ErrExist) {
+		return nil, &DirtyCheckoutError{Path: dir, Reason: "its index is locked: somebody is at work in it"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock checkout %q: %w", dir, err)
+	}
+	_, err = fmt.Fprintf(f, "%s%d\n", holdMark, os.Getpid())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = h.prepare(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.Release())
+	}
+	return h, nil
+}
+
+func (r *Repo) indexOf(ctx context.Context, dir string) (string, error) {
+	out, err := r.inCheckout(ctx, dir, "rev-parse", "--path-format=absolute", "--git-path", "index")
+	if err != nil {
+		return "", fmt.Errorf("look at checkout %q: %w", dir, err)
+	}
+	return strings.TrimRight(string(out), "\n"), nil
+}
+
+func (h *HeldCheckout) lock() string { return h.index + ".lock" }
+func (h *HeldCheckout) next() string { return h.index + ".patchd" }
+
+// prepare looks whether the checkout can follow, on a copy of its index.
+func (h *HeldCheckout) prepare(ctx context.Context) error {
+	out, err := h.repo.inCheckout(ctx, h.Dir, "status", "--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=none")
+	if err != nil {
+		return fmt.Errorf("look at checkout %q: %w", h.Dir, err)
+	}
+	if len(out) > 0 {
+		first, _, _ := strings.Cut(string(out), "\x00")
+		return &DirtyCheckoutError{Path: h.Dir, Reason: fmt.Sprintf("it has uncommitted changes (%s)", strings.TrimSpace(first))}
+	}
+	data, err := os.ReadFile(h.index)
+	if err != nil {
+		return fmt.Errorf("read index of checkout %q: %w", h.Dir, err)
+	}
+	if err := os.WriteFile(h.next(), data, 0o644); err != nil { //nolint:gosec // as readable as git's own
+		return fmt.Errorf("copy index of checkout %q: %w", h.Dir, err)
+	}
+	if err := h.readTree(ctx, "-n"); err != nil {
+		var failed *CommandError
+		if errors.As(err, &failed) {
+			return &DirtyCheckoutError{Path: h.Dir, Reason: strings.TrimSpace(failed.Stderr)}
+		}
+		return fmt.Errorf("try checkout %q: %w", h.Dir, err)
+	}
+	return nil
+}
+
+func (h *HeldCheckout) readTree(ctx context.Context, more ...string) error {
+	args := append(append([]string{"read-tree"}, more...), "-m", "-u", string(h.from), string(h.to))
+	_, err := h.repo.inCheckoutWith(ctx, h.Dir, []string{"GIT_INDEX_FILE=" + h.next()}, args...)
+	return err
+}
+
+// Follow brings the files and the index to the new commit. The checkout stays held until Release.
+func (h *HeldCheckout) Follow(ctx context.Context) error {
+	if err := h.readTree(ctx); err != nil {
+		return fmt.Errorf("update checkout %q: %w", h.Dir, err)
+	}
+	if err := os.Rename(h.next(), h.index); err != nil {
+		return fmt.Errorf("replace index of checkout %q: %w", h.Dir, err)
+	}
+	return nil
+}
+
+// Release lets others work in the checkout again.
+func (h *HeldCheckout) Release() error {
+	return errors.Join(removed(h.next()), removed(h.next()+".lock"), removed(h.lock()))
+}
+
+func removed(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("release checkout: %w", err)
+	}
+	return nil
+}
+
+// ReleaseStale removes the lock that a process of ours left in a checkout when it was killed, and reports whether there was
+// one. A lock of anybody else, or of a process that is alive, stays.
+func (r *Repo) ReleaseStale(ctx context.Context, dir string) (bool, error) {
+	index, err := r.indexOf(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	h := &HeldCheckout{Dir: dir, repo: r, index: filepath.Clean(index)}
+	data, err := os.ReadFile(h.lock())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look at lock of checkout %q: %w", dir, err)
+	}
+	mark, ours := bytes.CutPrefix(data, []byte(holdMark))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(mark)))
+	if !ours || err != nil || pid != os.Getpid() && syscall.Kill(pid, 0) == nil {
+		return false, nil //nolint:nilerr // somebody else's
+	}
+	return true, h.Release()
+}
