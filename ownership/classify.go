@@ -41,11 +41,11 @@ func Classify(ctx context.Context, outliner symbols.Outliner, in Input) (*Result
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range c.pairs {
-		c.sameSymbol(p)
+	c.structure()
+	for i, p := range c.pairs {
+		c.sameSymbol(i, p)
 		c.ownedRanges(p)
 	}
-	c.structure()
 	c.out.Reasons = sortReasons(c.out.Reasons)
 	slices.SortFunc(c.out.Degraded, func(a, b Degraded) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Why, b.Why)) })
 	c.out.Degraded = slices.CompactFunc(c.out.Degraded, func(a, b Degraded) bool { return a.Path == b.Path })

@@ -46,12 +46,17 @@ func (s *side) newUses() map[string][]newUse {
 			})
 		}
 		for _, u := range added {
-			if balance[u.name] > 0 && u.Kind&symbols.UseName == 0 {
+			if balance[u.name] > 0 && (u.Kind&symbols.UseName == 0 || c.result.imports(u)) {
 				list[u.name] = append(list[u.name], u)
 			}
 		}
 	}
 	return list
+}
+
+// imports reports whether a use is the name that an import brings in.
+func (v *view) imports(u newUse) bool {
+	return u.Symbol >= 0 && v.symbol(int(u.Symbol)).Kind == symbols.KindImport
 }
 
 // eachUse calls f with the uses on a range of lines.

@@ -8,7 +8,7 @@ import (
 )
 
 // sameSymbol finds edits of the two sides that lie apart and touch one innermost symbol.
-func (c *comparison) sameSymbol(p *filePair) {
+func (c *comparison) sameSymbol(file int, p *filePair) {
 	if p.degraded || p.base == nil || c.in.SameSymbol == SameSymbolAllow {
 		return
 	}
@@ -19,12 +19,17 @@ func (c *comparison) sameSymbol(p *filePair) {
 				continue
 			}
 			for _, s := range l.touched {
-				if slices.Contains(r.touched, s) && c.counts(p, s, l, r) {
+				if slices.Contains(r.touched, s) && !c.moved(ref{file, s}) && c.counts(p, s, l, r) {
 					c.add(c.sameReason(p, s))
 				}
 			}
 		}
 	}
+}
+
+// moved reports whether a side moved the symbol, which is told as such: what it adds elsewhere is no second edit.
+func (c *comparison) moved(b ref) bool {
+	return c.left.fates[b].kind == fateMoved || c.right.fates[b].kind == fateMoved
 }
 
 // counts leaves out what only holds other code (a namespace is package level) and, where the policy says so,

@@ -175,7 +175,8 @@ func (x *extractor) symbol(i int32, d *def, nm name) int32 {
 	s := Symbol{Kind: d.kind, Name: nm.text, Parent: parent, Path: strings.Join(append(parts, nm.text), ".")}
 	if nm.kind != "" {
 		s.Kind = nm.kind
-	} else if s.Kind == KindFunction && parent >= 0 && isClassLike(x.out.Symbols[parent].Kind) {
+	}
+	if s.Kind == KindFunction && parent >= 0 && isClassLike(x.out.Symbols[parent].Kind) {
 		s.Kind = KindMethod
 	}
 	s.Ordinal = x.paths[s.Path]

@@ -43,16 +43,21 @@ func cDeclared(t *tree, n int32) (function, id int32) {
 		if t.is(d, "function_declarator") {
 			function = d
 		}
-		next := t.field(d, "declarator")
-		if next < 0 && t.is(d, "parenthesized_declarator", "reference_declarator", "attributed_declarator") {
-			next = firstNamed(t, d)
-		}
-		d = next
+		d = cInner(t, d)
 	}
 	if id == 0 {
 		id = -1
 	}
 	return function, id
+}
+
+// cInner gives the declarator within a declarator, or -1.
+func cInner(t *tree, d int32) int32 {
+	next := t.field(d, "declarator")
+	if next < 0 && t.is(d, "parenthesized_declarator", "reference_declarator", "attributed_declarator") {
+		next = firstNamed(t, d)
+	}
+	return next
 }
 
 // cNamed splits A::b::f into its container and name.
@@ -105,7 +110,7 @@ func cDeclaration(t *tree, n int32) []name {
 			if t.is(id, "function_declarator") {
 				kind = KindFunction
 			}
-			next := t.field(id, "declarator")
+			next := cInner(t, id)
 			if next < 0 {
 				break
 			}

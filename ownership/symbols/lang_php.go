@@ -1,6 +1,10 @@
 package symbols
 
-import "github.com/smacker/go-tree-sitter/php"
+import (
+	"strings"
+
+	"github.com/smacker/go-tree-sitter/php"
+)
 
 func phpTable() table {
 	return table{
@@ -35,7 +39,20 @@ func phpTable() table {
 		},
 		statements: []string{"expression_statement", "return_statement", "echo_statement", "property_declaration", "const_declaration", "unset_statement"},
 		attached:   []string{"attribute_list"},
-		imports:    map[string]func(*tree, int32) []Import{"namespace_use_clause": dottedImport("\\"), "namespace_use_group_clause": dottedImport("\\")},
+		imports:    map[string]func(*tree, int32) []Import{"namespace_use_clause": dottedImport("\\"), "namespace_use_group_clause": phpGroup},
 		supers:     superFields("base_clause", "class_interface_clause"),
 	}
+}
+
+// phpGroup reads one name of use A\B\{C, D as E}.
+func phpGroup(t *tree, n int32) []Import {
+	group := t.nodes[t.nodes[n].parent].parent
+	list := dottedImport("\\")(t, n)
+	for i := range list {
+		if prefix := identifiersBelow(t, t.child(group, "namespace_name")); len(prefix) > 0 {
+			list[i].Module = strings.Join(prefix, ".") + "." + list[i].Module
+		}
+		list[i].Line = t.line(t.nodes[n].start)
+	}
+	return list
 }
