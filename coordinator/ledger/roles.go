@@ -74,5 +74,6 @@ func grants() map[string]string {
 		"rounds":        "UPDATE",
 		"round_members": "UPDATE, DELETE",
 		"landings":      "UPDATE (status, closed_seq, closed_at)",
+		"webhooks":      "UPDATE (queued_seq)",
 	}
 }

@@ -20,6 +20,7 @@ const (
 	queuePlans  = "plans"
 	queueChecks = "checks"
 	queueRounds = "rounds"
+	queueHooks  = "webhooks"
 )
 
 // decideArgs has the pending set of a target settled at whatever the target commit is when the job runs, for the sake of one
@@ -144,13 +145,10 @@ func (s *Service) openJobs() error {
 	river.AddWorker(workers, &decideWorker{service: s})
 	river.AddWorker(workers, &checkWorker{service: s})
 	river.AddWorker(workers, &roundWorker{service: s})
+	river.AddWorker(workers, &hookWorker{service: s})
 	client, err := river.NewClient(riverpgxv5.New(s.store.Pool()), &river.Config{
 		Schema: ledger.RiverSchema, Workers: workers, Logger: s.config.Logger,
-		Queues: map[string]river.QueueConfig{
-			queuePlans:  {MaxWorkers: s.config.Workers},
-			queueChecks: {MaxWorkers: s.config.CheckWorkers},
-			queueRounds: {MaxWorkers: max(4, 2*s.config.Workers)},
-		},
+		Queues:        s.queues(),
 		FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll, JobTimeout: noTimeout, RescueStuckJobsAfter: rescueAfter + planTimeout,
 		ErrorHandler: &failures{service: s}, RetryPolicy: retries{},
 	})
@@ -159,6 +157,19 @@ func (s *Service) openJobs() error {
 	}
 	s.jobs = client
 	return nil
+}
+
+// queues says how many jobs of each kind run at once. Deliveries are left to a daemon that knows whom to tell.
+func (s *Service) queues() map[string]river.QueueConfig {
+	queues := map[string]river.QueueConfig{
+		queuePlans:  {MaxWorkers: s.config.Workers},
+		queueChecks: {MaxWorkers: s.config.CheckWorkers},
+		queueRounds: {MaxWorkers: max(4, 2*s.config.Workers)},
+	}
+	if s.hook != nil {
+		queues[queueHooks] = river.QueueConfig{MaxWorkers: hookWorkers}
+	}
+	return queues
 }
 
 // failures logs what a worker could not do. A job that is given up surfaces on its patch, which goes on waiting.

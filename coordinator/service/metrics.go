@@ -15,6 +15,7 @@ type metrics struct {
 	moves       prometheus.Counter
 	stale       prometheus.Counter
 	landings    prometheus.Counter
+	hooks       *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -30,6 +31,7 @@ func newMetrics() *metrics {
 		checks:      vector("check_runs_total", "Runs of checks, by how they ended.", "status"),
 		failures:    vector("job_failures_total", "Jobs that failed and are tried again, by kind.", "kind"),
 		moves:       counter("target_moves_total", "Moves of guarded branches seen."),
+		hooks:       vector("webhook_deliveries_total", "Tries to deliver a webhook, by how they ended.", "status"),
 		landings:    counter("landings_total", "Rounds landed."),
 		stale:       counter("stale_decisions_total", "Decisions worked out again because their target had moved."),
 	}
@@ -38,7 +40,7 @@ func newMetrics() *metrics {
 // Metrics registers the daemon's counters.
 func (s *Service) Metrics(r prometheus.Registerer) error {
 	m := s.metrics
-	for _, c := range []prometheus.Collector{m.submissions, m.decisions, m.checks, m.failures, m.moves, m.stale, m.landings} {
+	for _, c := range []prometheus.Collector{m.submissions, m.decisions, m.checks, m.failures, m.moves, m.stale, m.landings, m.hooks} {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("register metrics: %w", err)
 		}

@@ -17,6 +17,7 @@ import (
 	"patchd/coordinator"
 	"patchd/coordinator/checker"
 	"patchd/coordinator/ledger"
+	"patchd/coordinator/service/webhook"
 	"patchd/worktree/git"
 )
 
@@ -34,6 +35,8 @@ type Service struct {
 	rounding keyed[roundKey]          // the rounds that go on just now
 	landing  keyed[ledger.TargetID]   // the targets that are moved just now
 
+	hook *webhook.Sender // nil: nobody is told
+
 	running sync.RWMutex // write-held while Run starts and ends the workers
 	ready   bool
 	metrics *metrics
@@ -48,6 +51,8 @@ type repository struct {
 	checker *checker.Checker
 	targets []*target
 	refs    sync.Mutex // serialises ref transactions of this process
+
+	packsKept int // how many packs the last gathering left; of housekeep alone
 }
 
 // target is one guarded branch.
@@ -85,6 +90,11 @@ func (s *Service) open(ctx context.Context) error {
 		return fmt.Errorf("prepare checks: %w", err)
 	}
 	s.runner = runner
+	if s.config.Webhook.URL != "" {
+		if s.hook, err = webhook.New(s.config.Webhook, s.config.Clock); err != nil {
+			return errf(ErrInvalid, "webhook", "", "%v", err)
+		}
+	}
 	for _, rc := range s.config.Repos {
 		repo, err := s.openRepository(ctx, rc)
 		if err != nil {
@@ -103,7 +113,9 @@ func (s *Service) openRepository(ctx context.Context, rc RepoConfig) (*repositor
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(rc.Dir), ".git")
 	}
-	repo, err := git.Open(ctx, rc.Dir, git.Options{Scratch: filepath.Join(s.config.DataDir, "scratch"), Logger: s.config.Logger})
+	repo, err := git.Open(ctx, rc.Dir, git.Options{
+		Scratch: filepath.Join(s.config.DataDir, "scratch"), Logger: s.config.Logger, UserEnv: s.config.UserEnv,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +158,11 @@ func (s *Service) Run(ctx context.Context) error {
 	group.Go(func() error { return s.watch(running) })
 	group.Go(func() error { return s.anchor(running) })
 	group.Go(func() error { return s.work(running) })
+	group.Go(func() error { return s.autoSeal(running) })
+	group.Go(func() error { return s.housekeep(running) })
+	if s.hook != nil {
+		group.Go(func() error { return s.queueHooks(running) })
+	}
 	err := group.Wait()
 	s.anchorAll(context.WithoutCancel(ctx)) // once more, for what was recorded while it stopped
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -194,6 +211,9 @@ func (s *Service) Close() error {
 	var errs []error
 	for _, r := range s.repos {
 		errs = append(errs, r.checker.Close(context.Background()), r.git.Close())
+	}
+	if s.hook != nil {
+		s.hook.Close()
 	}
 	s.store.Close()
 	return errors.Join(errs...)
