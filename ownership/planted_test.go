@@ -227,11 +227,10 @@ func (f target) widened(d dialect) ([]string, bool) {
 		return nil, false
 	}
 	to := m + d.param + ", "
-	if strings.HasSuffix(m, ")") {
-		to = strings.TrimSuffix(m, ")") + d.param + ")"
-		if !strings.HasSuffix(m, "()") {
-			to = strings.TrimSuffix(m, ")") + ", " + d.param + ")"
-		}
+	if open, closed := strings.CutSuffix(m, ")"); closed && strings.HasSuffix(open, "(") {
+		to = open + d.param + ")"
+	} else if closed {
+		to = open + ", " + d.param + ")"
 	}
 	out[line] = strings.Replace(out[line], m, to, 1)
 	return out, true

@@ -3,6 +3,7 @@ package symbols_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -17,6 +18,8 @@ import (
 )
 
 const childMode = "outline-worker"
+
+var parses = flag.Int("parses", 500, "how many files TestMemoryOfAChildStaysFlat parses")
 
 // TestMain lets this test binary be the child that a pool starts.
 func TestMain(m *testing.M) {
@@ -188,4 +191,21 @@ func TestBOMAndCRLFDoNotMoveLines(t *testing.T) {
 		require.Equal(t, r[0].Outline.Symbols, x.Outline.Symbols)
 		require.Equal(t, r[0].Outline.Text, x.Outline.Text)
 	}
+}
+
+func TestMemoryOfAChildStaysFlat(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, symbols.Options{Workers: 1, MemoryBytes: 256 << 20})
+	text, err := os.ReadFile("extract.go")
+	require.NoError(t, err)
+	files := make([]symbols.Request, *parses)
+	for i := range files {
+		files[i] = symbols.Request{Path: "x.go", Text: text}
+	}
+	results, err := p.Outlines(t.Context(), files)
+	require.NoError(t, err)
+	for _, r := range results {
+		require.NotNil(t, r.Outline)
+	}
+	require.LessOrEqual(t, p.Started(), int64(1+*parses/10_000), "a child that grew would have died")
 }
