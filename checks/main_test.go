@@ -2,8 +2,9 @@ package checks_test
 
 import (
 	"os"
-	"patchd/checks/sandbox"
 	"testing"
+
+	"patchd/checks/sandbox"
 
 	"go.uber.org/goleak"
 )

@@ -1,9 +1,10 @@
 package checks_test
 
 import (
-	"patchd/checks"
 	"slices"
 	"testing"
+
+	"patchd/checks"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"

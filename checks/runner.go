@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"patchd/checks/sandbox"
 	"time"
+
+	"patchd/checks/sandbox"
 )
 
 // Request is one run of one command on one tree.

@@ -7,13 +7,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"patchd/checks"
-	"patchd/checks/sandbox"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"patchd/checks"
+	"patchd/checks/sandbox"
 
 	"github.com/stretchr/testify/require"
 )

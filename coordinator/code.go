@@ -1,6 +1,9 @@
 package coordinator
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Outcome is what a decision comes to.
 type Outcome string
@@ -106,20 +109,31 @@ const (
 
 // OutcomeOf is the outcome that a code leads to. It is total over the codes of the contract.
 func OutcomeOf(c Code) (Outcome, error) {
-	switch c {
-	case CodeDiffMalformed, CodeDiffEmpty, CodeDiffTooLarge, CodeBaseNotCommit, CodePathUnsafe, CodeModeUnsafe, CodeSymlinkUnsafe,
-		CodePathsMismatch, CodeHunkNotOwned, CodeOwnedHunkStale, CodePatchDoesNotApply,
-		CodeDigestMismatch, CodeManifestMalformed, CodeRequestKeyConflict:
+	switch {
+	case slices.Contains(rejectingCodes(), c), RefusesAttempt(c):
 		return OutcomeRejected, nil
-	case CodeBaseMissing, CodeBaseUnrelated, CodeDependencyUnknown, CodeDependencyAmbiguous, CodeDependencyCycle, CodeBlockedBy,
-		CodeSubmoduleNotAllowed, CodeCheckNotAllowed, CodeCheckInconclusive, CodeTargetRed, CodePolicyInvalid,
-		CodeAlreadyLanded, CodeLandingReverted:
+	case slices.Contains(waitingCodes(), c):
 		return OutcomeWaiting, nil
 	}
 	if _, err := ClassOf(c); err != nil {
 		return "", fmt.Errorf("code %q has no outcome", c)
 	}
 	return OutcomeConflict, nil
+}
+
+func rejectingCodes() []Code {
+	return []Code{
+		CodeDiffMalformed, CodeDiffEmpty, CodeDiffTooLarge, CodeBaseNotCommit, CodePathUnsafe, CodeModeUnsafe, CodeSymlinkUnsafe,
+		CodePathsMismatch, CodeHunkNotOwned, CodeOwnedHunkStale, CodePatchDoesNotApply,
+	}
+}
+
+func waitingCodes() []Code {
+	return []Code{
+		CodeBaseMissing, CodeBaseUnrelated, CodeDependencyUnknown, CodeDependencyAmbiguous, CodeDependencyCycle, CodeBlockedBy,
+		CodeSubmoduleNotAllowed, CodeCheckNotAllowed, CodeCheckInconclusive, CodeTargetRed, CodePolicyInvalid,
+		CodeAlreadyLanded, CodeLandingReverted,
+	}
 }
 
 // RefusesAttempt reports whether a code refuses one attempt and never touches the state of an identity: garbage bytes under
@@ -130,16 +144,23 @@ func RefusesAttempt(c Code) bool {
 
 // ClassOf is the class of a conflict code, and an error for a code that is none.
 func ClassOf(c Code) (Class, error) {
-	switch c {
-	case CodeSameLines, CodeAdjacentLines, CodeAddAdd, CodeModifyDelete, CodeRenameRename, CodeBinary, CodeMode, CodeSubmodule:
-		return ClassTextual, nil
-	case CodeSameSymbol, CodeOwnedRangeChanged, CodeSymbolMoved, CodeSymbolRenamed, CodeSymbolDeleted, CodeSignatureChanged,
-		CodeReferenceBroken, CodeDuplicateSymbol, CodeFileRenamed, CodePlacementAmbiguous, CodeCoupledEdits:
-		return ClassStructural, nil
-	case CodeCheckFailed, CodeCheckNondeterministic, CodeCompositionFailed, CodeInvariantShared, CodeOwnerApproval:
-		return ClassBehavioral, nil
+	for class, codes := range conflictCodes() {
+		if slices.Contains(codes, c) {
+			return class, nil
+		}
 	}
 	return "", fmt.Errorf("code %q is not a conflict", c)
+}
+
+func conflictCodes() map[Class][]Code {
+	return map[Class][]Code{
+		ClassTextual: {CodeSameLines, CodeAdjacentLines, CodeAddAdd, CodeModifyDelete, CodeRenameRename, CodeBinary, CodeMode, CodeSubmodule},
+		ClassStructural: {
+			CodeSameSymbol, CodeOwnedRangeChanged, CodeSymbolMoved, CodeSymbolRenamed, CodeSymbolDeleted, CodeSignatureChanged,
+			CodeReferenceBroken, CodeDuplicateSymbol, CodeFileRenamed, CodePlacementAmbiguous, CodeCoupledEdits,
+		},
+		ClassBehavioral: {CodeCheckFailed, CodeCheckNondeterministic, CodeCompositionFailed, CodeInvariantShared, CodeOwnerApproval},
+	}
 }
 
 // rank orders classes as a record lists them.
@@ -157,7 +178,7 @@ func (c Class) rank() int {
 
 // Refusal is an answer that stops a patch or an attempt: the code, what is at fault, and what to do about it. It is an
 // error so that the stages can return it; the record keeps code, path and line, and the prose goes to the messages.
-type Refusal struct {
+type Refusal struct { //nolint:errname // the protocol's word
 	Code    Code   `json:"code"`
 	Path    string `json:"path,omitempty"`
 	Line    int    `json:"line,omitzero"` // 1-based: a line of the diff, or of the file at the base where Path's range is at fault

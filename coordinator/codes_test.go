@@ -63,7 +63,7 @@ func TestRejectionsNameWhatIsAtFault(t *testing.T) {
 		"other context":          {base, []byte(strings.Replace(string(good), "\n three\n", "\n 3\n", 1)), nil, coordinator.StageApplicability, coordinator.Refusal{Code: coordinator.CodePatchDoesNotApply, Path: "f", Line: 9}, ""},
 		"creating what exists":   {base, creates("f", "100644"), nil, coordinator.StageApplicability, coordinator.Refusal{Code: coordinator.CodePatchDoesNotApply, Path: "f", Line: 1}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one repository
 			d := b.decide(base, b.submit(c.base, c.patch, c.more))
 			require.Equal(t, coordinator.OutcomeRejected, d.Outcome, "%+v", d)
 			require.Equal(t, c.stage, d.Stage)
@@ -123,7 +123,7 @@ func TestWaitingNamesWhatToWaitFor(t *testing.T) {
 			[]string{".patchd.yml", "leaves"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one repository
 			d := b.decide(c.target, b.submit(c.base, c.patch, c.more))
 			require.Equal(t, coordinator.OutcomeWaiting, d.Outcome, "%+v", d)
 			require.Equal(t, c.stage, d.Stage)
@@ -179,20 +179,20 @@ func TestVerdictsDecide(t *testing.T) {
 		codes    []coordinator.Code
 		valid    *bool
 	}{
-		"all pass":                          {on("passed", "passed", "", ""), coordinator.OutcomeCandidate, nil, ptr(true)},
-		"its own fails":                     {on("failed", "passed", "passed", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, ptr(false)},
-		"its own fails on the target too":   {on("failed", "passed", "failed", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, ptr(false)},
-		"the policy's fails":                {on("passed", "failed", "", "passed"), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, ptr(false)},
+		"all pass":                          {on("passed", "passed", "", ""), coordinator.OutcomeCandidate, nil, new(true)},
+		"its own fails":                     {on("failed", "passed", "passed", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, new(false)},
+		"its own fails on the target too":   {on("failed", "passed", "failed", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, new(false)},
+		"the policy's fails":                {on("passed", "failed", "", "passed"), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, new(false)},
 		"the target is red":                 {on("passed", "failed", "", "failed"), coordinator.OutcomeWaiting, []coordinator.Code{"target_red"}, nil},
 		"the target has no verdict":         {on("passed", "failed", "", "inconclusive"), coordinator.OutcomeWaiting, []coordinator.Code{"check_inconclusive"}, nil},
-		"two verdicts for one tree":         {on("passed", "nondeterministic", "", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_nondeterministic"}, ptr(false)},
+		"two verdicts for one tree":         {on("passed", "nondeterministic", "", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_nondeterministic"}, new(false)},
 		"no verdict":                        {on("inconclusive", "passed", "", ""), coordinator.OutcomeWaiting, []coordinator.Code{"check_inconclusive"}, nil},
-		"no verdict, and accepted":          {on("accepted", "passed", "", ""), coordinator.OutcomeCandidate, nil, ptr(true)},
-		"a failure outweighs no verdict":    {on("inconclusive", "failed", "", "passed"), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, ptr(false)},
+		"no verdict, and accepted":          {on("accepted", "passed", "", ""), coordinator.OutcomeCandidate, nil, new(true)},
+		"a failure outweighs no verdict":    {on("inconclusive", "failed", "", "passed"), coordinator.OutcomeConflict, []coordinator.Code{"check_failed"}, new(false)},
 		"a red target outweighs a failure":  {on("failed", "failed", "passed", "failed"), coordinator.OutcomeWaiting, []coordinator.Code{"target_red"}, nil},
-		"both fail, and both are mentioned": {on("failed", "nondeterministic", "passed", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_failed", "check_nondeterministic"}, ptr(false)},
+		"both fail, and both are mentioned": {on("failed", "nondeterministic", "passed", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_failed", "check_nondeterministic"}, new(false)},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one repository
 			a := &answers{verdicts: c.verdicts}
 			d, _, err := b.engine.Decide(t.Context(), git.OID(target), s, a)
 			require.NoError(t, err)

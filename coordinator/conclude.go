@@ -94,7 +94,7 @@ func judge(d *Decision) error {
 		}
 	}
 	if len(failed) > 0 {
-		d.Outcome, d.Validity.ChecksValid = OutcomeConflict, ptr(false)
+		d.Outcome, d.Validity.ChecksValid = OutcomeConflict, new(false)
 		d.Conflict = newConflict(failed, nil)
 		return nil
 	}
@@ -111,7 +111,7 @@ func judgeInconclusive(d *Decision) error {
 		})
 		return nil
 	}
-	d.Outcome, d.Stage, d.Validity.ChecksValid = OutcomeCandidate, StageAccepted, ptr(true)
+	d.Outcome, d.Stage, d.Validity.ChecksValid = OutcomeCandidate, StageAccepted, new(true)
 	return nil
 }
 
@@ -151,5 +151,3 @@ func (o *Operational) clone() *Operational {
 	c.Messages, c.Checks, c.PatchIDs = slices.Clone(o.Messages), slices.Clone(o.Checks), slices.Clone(o.PatchIDs)
 	return &c
 }
-
-func ptr[T any](v T) *T { return &v }

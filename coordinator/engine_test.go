@@ -21,19 +21,19 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bench is one repository with an engine over it.
 type bench struct {
 	*gittest.Repo
-	t      *testing.T
+	t      testing.TB
 	git    *git.Repo
 	engine *coordinator.Engine
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	r := gittest.New(t)
 	r.Commit("start", gittest.Tree{"README": "start\n"})
 	return openBench(t, r)
 }
 
-func openBench(t *testing.T, r *gittest.Repo) *bench {
+func openBench(t testing.TB, r *gittest.Repo) *bench {
 	t.Helper()
 	repo, err := git.Open(t.Context(), r.Dir(), git.Options{Scratch: t.TempDir()})
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestAPatchApartFromWhatLandedIsACandidate(t *testing.T) {
 	d := b.decide(target, b.submit(base, patch, map[string]any{"title": "Two", "message": "Why."}))
 	require.Equal(t, coordinator.OutcomeCandidate, d.Outcome, "%+v", d)
 	require.Equal(t, coordinator.StageAccepted, d.Stage)
-	require.Equal(t, []*bool{ptr(true), ptr(true), nil}, []*bool{d.Validity.ProtocolValid, d.Validity.PatchValid, d.Validity.ChecksValid})
+	require.Equal(t, []*bool{new(true), new(true), nil}, []*bool{d.Validity.ProtocolValid, d.Validity.PatchValid, d.Validity.ChecksValid})
 	require.Equal(t, "not_evaluated", d.Validity.Semantic)
 	require.Equal(t, git.OID(target), d.Candidate.Parent)
 	require.Equal(t, "commits", d.Rules.SinceBase)
@@ -114,8 +114,6 @@ func TestAPatchApartFromWhatLandedIsACandidate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strings.Replace(edited("two", "TWO\n"), "nine", "NINE", 1), string(content))
 }
-
-func ptr[T any](v T) *T { return &v }
 
 func TestOneDecisionHasOneDigestWhateverItsLabels(t *testing.T) {
 	t.Parallel()
@@ -146,5 +144,5 @@ func TestAConflictNamesLinesAndCarriesTheMerge(t *testing.T) {
 	require.Equal(t, target, r.With)
 	require.True(t, d.Conflict.Merge.HasMarkers)
 	require.Equal(t, "f", d.Conflict.Merge.Files[0].Path)
-	require.Equal(t, []*bool{ptr(true), ptr(false), nil}, []*bool{d.Validity.ProtocolValid, d.Validity.PatchValid, d.Validity.ChecksValid})
+	require.Equal(t, []*bool{new(true), new(false), nil}, []*bool{d.Validity.ProtocolValid, d.Validity.PatchValid, d.Validity.ChecksValid})
 }

@@ -24,12 +24,6 @@ type link struct {
 	tree   git.OID
 }
 
-// layer is a set of patches whose edits are edits of one and the same tree.
-type layer struct {
-	tree  git.OID
-	sides []*worktree.Side
-}
-
 // NotComposableError says that two patches that were to be composed do not lie apart. Who composes only what does not
 // contend never sees it.
 type NotComposableError struct {

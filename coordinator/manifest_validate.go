@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -29,8 +28,8 @@ const (
 )
 
 var (
-	patchIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) //nolint:gochecknoglobals // a compiled constant
-	oidForm     = regexp.MustCompile(`^[0-9a-f]{40}$`)                    //nolint:gochecknoglobals // a compiled constant
+	patchIDForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	oidForm     = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
 // Valid reports whether the label has the form that the contract gives it.
@@ -219,16 +218,4 @@ func printable(s string, text bool) bool {
 
 func compareHunks(a, b OwnedHunk) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Symbol, b.Symbol))
-}
-
-// declaredFor lists the owned hunks of one path, sorted.
-func (m *Manifest) declaredFor(path string) []OwnedHunk {
-	var out []OwnedHunk
-	for _, h := range m.OwnedHunks {
-		if h.Path == path {
-			out = append(out, h)
-		}
-	}
-	slices.SortFunc(out, compareHunks)
-	return out
 }

@@ -301,7 +301,7 @@ func (p *planner) judgeByPolicy(ctx context.Context) error {
 		}
 	}
 	if p.policyErr != nil {
-		return nil // no policy allows a check, and none is run
+		return nil //nolint:nilerr // no policy allows a check, and none is run
 	}
 	_, err := requiredChecks(p.policy, p.manifest, touchedBy{}, nil)
 	return err
@@ -338,9 +338,9 @@ func (p *planner) refuse(r *Refusal) {
 	}
 	switch d.Stage {
 	case StageProtocol:
-		d.Validity.ProtocolValid = ptr(false)
+		d.Validity.ProtocolValid = new(false)
 	case StageApplicability:
-		d.Validity.ProtocolValid, d.Validity.PatchValid = ptr(true), ptr(r.Code == CodeAlreadyLanded)
+		d.Validity.ProtocolValid, d.Validity.PatchValid = new(true), new(r.Code == CodeAlreadyLanded)
 	case StagePrecondition, StageChecks, StageCommit, StageAccepted:
 	}
 }

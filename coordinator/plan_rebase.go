@@ -189,7 +189,7 @@ func (p *planner) ownerApprovals(ctx context.Context) ([]Reason, error) {
 // requiredChecks is the union of checks; none for a patch that mends the policy, which nobody can ask for one.
 func (p *planner) requiredChecks() ([]Check, error) {
 	if p.policyErr != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // it is the refusal of an earlier stage
 	}
 	return requiredChecks(p.policy, p.manifest, touchedBy{patch: p.side.Paths(), since: p.since.paths()}, p.since.checks)
 }
@@ -237,7 +237,7 @@ func (p *planner) conflict(ctx context.Context, reasons []Reason, r *worktree.Re
 	}
 	d.Conflict = newConflict(reasons, merge)
 	d.Outcome = OutcomeConflict
-	d.Validity.ProtocolValid, d.Validity.PatchValid = ptr(true), ptr(d.Conflict.Class == ClassBehavioral)
+	d.Validity.ProtocolValid, d.Validity.PatchValid = new(true), new(d.Conflict.Class == ClassBehavioral)
 	return nil
 }
 
@@ -272,7 +272,7 @@ func (p *planner) candidate(ctx context.Context, r *worktree.Result) error {
 	}
 	p.out.owned = carryHunks(p.declared(), r.Target)
 	d.Outcome = OutcomeCandidate
-	d.Validity.ProtocolValid, d.Validity.PatchValid = ptr(true), ptr(true)
+	d.Validity.ProtocolValid, d.Validity.PatchValid = new(true), new(true)
 	if len(p.out.Checks) == 0 {
 		d.Stage = StageAccepted
 		p.note("", "", "no checks are required: nothing was run")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -208,14 +209,7 @@ func (p *Policy) validateGlobs() error {
 	return nil
 }
 
-func oneOf(s string, set ...string) bool {
-	for _, v := range set {
-		if s == v {
-			return true
-		}
-	}
-	return false
-}
+func oneOf(s string, set ...string) bool { return slices.Contains(set, s) }
 
 // matchesAny reports whether any glob matches the path. Patterns were validated when the policy was read.
 func matchesAny(globs []string, path string) bool {

@@ -48,7 +48,7 @@ func tooLarge(diff []byte) *Refusal {
 func AttemptRefused(r *Refusal, stage Stage) *Decision {
 	d := &Decision{Schema: SchemaDecision, Outcome: OutcomeRejected, Stage: stage, Validity: Validity{Semantic: notEvaluated}, Rules: Rules{Protocol: ProtocolVersion}}
 	if stage == StageProtocol {
-		d.Validity.ProtocolValid = ptr(false)
+		d.Validity.ProtocolValid = new(false)
 	}
 	d.Rejection = &Refusal{Code: r.Code, Path: r.Path, Line: r.Line}
 	d.say(r)
@@ -57,10 +57,7 @@ func AttemptRefused(r *Refusal, stage Stage) *Decision {
 
 // StageOf is the stage at which a refusal of an attempt stops it.
 func StageOf(c Code) Stage {
-	switch c {
-	case CodeManifestMalformed:
-		return StageProtocol
-	case CodeDigestMismatch, CodeRequestKeyConflict:
+	if c == CodeDigestMismatch || c == CodeRequestKeyConflict {
 		return StagePrecondition
 	}
 	return StageProtocol

@@ -7,11 +7,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"patchd/checks/sandbox"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"patchd/checks/sandbox"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"patchd/checks/sandbox"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"patchd/checks/sandbox"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"

@@ -1,8 +1,9 @@
 package sandbox_test
 
 import (
-	"patchd/checks/sandbox"
 	"testing"
+
+	"patchd/checks/sandbox"
 
 	"github.com/stretchr/testify/require"
 )

@@ -2,10 +2,11 @@ package sandbox_test
 
 import (
 	"os"
-	"patchd/checks/sandbox"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"patchd/checks/sandbox"
 
 	"github.com/stretchr/testify/require"
 )

@@ -7,11 +7,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"patchd/checks/sandbox"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"patchd/checks/sandbox"
 
 	"github.com/stretchr/testify/require"
 )

@@ -85,7 +85,7 @@ func (w *painter) open() bool {
 }
 
 // commitQueue is a heap, newest committer date first, ties by id.
-type commitQueue []*Commit
+type commitQueue []*Commit //nolint:recvcheck // as container/heap wants it
 
 // Len implements heap.Interface.
 func (q commitQueue) Len() int { return len(q) }

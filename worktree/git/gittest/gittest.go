@@ -49,7 +49,7 @@ func New(t TB) *Repo {
 	t.Helper()
 	r := &Repo{t: t, dir: filepath.Join(t.TempDir(), "repo")}
 	r.env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "TZ=UTC",
+		"PATH=" + os.Getenv("PATH"), //nolint:forbidigo // where git is "HOME=" + t.TempDir(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "TZ=UTC",
 		"GIT_AUTHOR_NAME=A U Thor", "GIT_AUTHOR_EMAIL=author@example.com", "GIT_COMMITTER_NAME=C O Mitter", "GIT_COMMITTER_EMAIL=committer@example.com",
 	}
 	if err := os.MkdirAll(r.dir, 0o755); err != nil { //nolint:gosec // a checkout is readable
@@ -75,7 +75,7 @@ func (r *Repo) Git(args ...string) string {
 
 // Try runs git with more environment and gives what it printed, exactly.
 func (r *Repo) Try(env []string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(r.t.Context(), "git", args...)
+	cmd := exec.CommandContext(r.t.Context(), "git", args...) //nolint:gosec // of a test
 	cmd.Dir = r.dir
 	date := fmt.Sprintf("%d +0000", epoch+60*r.n)
 	cmd.Env = append(append(append([]string{}, r.env...), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date), env...)
