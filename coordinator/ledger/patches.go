@@ -194,6 +194,13 @@ func (q Queries) FindPatches(ctx context.Context, target TargetID, name string) 
 
 // Labels lists the labels of the submissions of the target's patches that stand or have landed, by identity.
 func (q Queries) Labels(ctx context.Context, target TargetID) (map[Identity][]string, error) {
+	return q.labels(ctx, `SELECT DISTINCT s.identity, s.patch_id FROM submissions s JOIN patches p USING (target_id, identity)
+	    LEFT JOIN withdrawals w ON w.submission_id = s.id
+	    WHERE s.target_id = $1 AND p.disposition IN ('pending', 'landed', 'superseded') AND (w.submission_id IS NULL OR p.disposition = 'landed')
+	    ORDER BY 1, 2`, target)
+}
+
+func (q Queries) labels(ctx context.Context, sql string, args ...any) (map[Identity][]string, error) {
 	type row struct {
 		id    Identity
 		label string
@@ -202,10 +209,7 @@ func (q Queries) Labels(ctx context.Context, target TargetID) (map[Identity][]st
 		var x row
 		err := r.Scan(&x.id, &x.label)
 		return x, err
-	}, `SELECT DISTINCT s.identity, s.patch_id FROM submissions s JOIN patches p USING (target_id, identity)
-	    LEFT JOIN withdrawals w ON w.submission_id = s.id
-	    WHERE s.target_id = $1 AND p.disposition IN ('pending', 'landed', 'superseded') AND (w.submission_id IS NULL OR p.disposition = 'landed')
-	    ORDER BY 1, 2`, target)
+	}, sql, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,8 @@ type note struct {
 	TriesFrom time.Time `json:"tries_from,omitzero"`
 	// Status is the patch's published status (coordinator.PatchStatus), canonical.
 	Status json.RawMessage `json:"status,omitempty"`
+	// Version is the ledger entry that last changed Status.
+	Version ledger.Seq `json:"version,omitzero"`
 	// ChecksFor is the plan for which the patch's checks were queued.
 	ChecksFor coordinator.Digest `json:"checks_for,omitempty"`
 }
@@ -47,6 +49,10 @@ func (n note) bytes() []byte {
 // noteFailure makes a failing job visible on its patch. A job that is given up leaves the patch waiting, with the problem
 // said; it is tried again when the target moves, when the patch is submitted again and when the daemon starts.
 func (s *Service) noteFailure(ctx context.Context, job *rivertype.JobRow, problem string) {
+	if job.Kind == (roundArgs{}).Kind() {
+		s.noteRoundFailure(context.WithoutCancel(ctx), job, problem)
+		return
+	}
 	var args decideArgs
 	if err := json.Unmarshal(job.EncodedArgs, &args); err != nil {
 		s.warn(ctx, "cannot read job arguments", err)
@@ -70,10 +76,48 @@ func (s *Service) noteFailure(ctx context.Context, job *rivertype.JobRow, proble
 		n := noteOf(p)
 		n.Problem, n.Attempt, n.GivenUp = problem, job.Attempt, job.Attempt >= job.MaxAttempts
 		p.Data = n.bytes()
-		return tx.SavePatches(ctx, t, p)
+		if err := tx.SavePatches(ctx, t, p); err != nil || !n.GivenUp {
+			return err
+		}
+		return s.wakeRounds(ctx, tx, t) // nobody waits for what was given up
 	})
 	if err != nil {
 		s.warn(ctx, "cannot record the failure on its patch", err)
+	}
+}
+
+// noteRoundFailure makes a failing job visible on its round; one that is given up stops it, unless it is landing.
+func (s *Service) noteRoundFailure(ctx context.Context, job *rivertype.JobRow, problem string) {
+	var args roundArgs
+	err := json.Unmarshal(job.EncodedArgs, &args)
+	if err == nil {
+		err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
+			t, err := tx.LockTarget(ctx, ledger.TargetID(args.Target))
+			if err != nil {
+				return err
+			}
+			r, err := tx.Round(ctx, t.ID, args.Number)
+			if err != nil {
+				return err
+			}
+			message := fmt.Sprintf("attempt %d: %s", job.Attempt, problem)
+			switch r.Status {
+			case ledger.RoundLanded, ledger.RoundStopped, ledger.RoundSuperseded, ledger.RoundEmpty:
+				return nil
+			case ledger.RoundSealing, ledger.RoundComposing, ledger.RoundChecking, ledger.RoundBlaming, ledger.RoundReady:
+				if job.Attempt >= job.MaxAttempts {
+					return stopRound(ctx, tx, t, r, &coordinator.Refusal{Code: coordinator.CodeCheckInconclusive, Message: message, Hint: "mend the cause, then seal again"})
+				}
+			case ledger.RoundLanding:
+			}
+			if err := saveStory(&r, func(st *story) { st.Message = message }); err != nil {
+				return err
+			}
+			return tx.SaveRound(ctx, t, r)
+		})
+	}
+	if err != nil {
+		s.warn(ctx, "cannot record the failure on its round", err)
 	}
 }
 

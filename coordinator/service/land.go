@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -73,14 +72,19 @@ func (s *Service) land(ctx context.Context, t *target, r ledger.Round, by string
 	if r, err = s.store.Round(ctx, t.id, r.Number); err != nil || r.Status == ledger.RoundLanded {
 		return err
 	}
-	if err := s.checkoutsCanFollow(ctx, t, r); err != nil {
+	if r.Status != ledger.RoundReady {
+		return errf(ErrStale, "round", "seal another round", "round %d is %s", r.Number, r.Status)
+	}
+	held, err := s.holdCheckouts(ctx, t, r.TargetCommit, r.HeadCommit)
+	if err != nil {
 		return err
 	}
+	defer held.release(ctx)
 	l, err := s.intend(ctx, t, r, by)
 	if err != nil {
 		return err
 	}
-	return s.carryOut(ctx, t, l)
+	return s.carryOut(ctx, t, l, held)
 }
 
 // intend commits the intent to move the target, under its lock and against the round as it was checked.
@@ -104,150 +108,15 @@ func (s *Service) intend(ctx context.Context, t *target, r ledger.Round, by stri
 			return err
 		}
 		now.Status = ledger.RoundLanding
-		return tx.SaveRound(ctx, locked, now)
+		if err := tx.SaveRound(ctx, locked, now); err != nil {
+			return err
+		}
+		return s.queueRound(ctx, tx, t.id, now.Number) // for whoever is left when this process dies
 	})
 	if err == nil && l.Seq == 0 {
 		err = errf(ErrStale, "round", "its patches are decided again; seal another round", "round %d is superseded: the target moved", r.Number)
 	}
 	return l, err
-}
-
-// carryOut swaps the branch and creates the marker in one ref transaction, unless the marker says that it happened, and records
-// which of the two it was. It is what recovery runs, too: the marker is trusted, not the branch.
-func (s *Service) carryOut(ctx context.Context, t *target, l ledger.Landing) error {
-	marker := t.markerRef(l.Seq)
-	t.repo.refs.Lock()
-	defer t.repo.refs.Unlock()
-	found, swapped, err := t.repo.git.Resolve(ctx, marker)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read marker %s: %w", marker, err)
-	case swapped && found != l.New:
-		return &AlarmError{Ref: marker, Found: found, Want: l.New}
-	case swapped:
-		return s.recordLanding(ctx, t, l)
-	}
-	err = t.repo.git.UpdateRefs(ctx, []git.RefUpdate{{Ref: t.ref, Old: l.Old, New: l.New}, {Ref: marker, Old: git.ZeroOID, New: l.New}})
-	var moved *git.RefConflictError
-	if errors.As(err, &moved) {
-		if err := s.abandonLanding(ctx, t, l); err != nil {
-			return err
-		}
-		return errf(ErrStale, "target", "its patches are decided again; seal another round", "target %s moved while round %d was landing", t.ref, l.Round)
-	}
-	if err != nil {
-		return fmt.Errorf("move %s: %w", t.ref, err)
-	}
-	if err := s.recordLanding(ctx, t, l); err != nil {
-		return err
-	}
-	return s.checkoutsFollow(ctx, t, l)
-}
-
-// recordLanding records that the branch was moved, and what follows from it.
-func (s *Service) recordLanding(ctx context.Context, t *target, l ledger.Landing) error {
-	payload, err := coordinator.Canonical(map[string]any{"intent": l.Seq, "round": l.Round, "old": l.Old, "new": l.New, "identities": l.Identities})
-	if err != nil {
-		return err
-	}
-	err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
-		locked, err := tx.LockTarget(ctx, t.id)
-		if err != nil {
-			return err
-		}
-		open, err := tx.OpenLandings(ctx, t.id)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(open, func(o ledger.Landing) bool { return o.Seq == l.Seq }) {
-			return nil // another process recorded it
-		}
-		ref, _, err := tx.MoveTarget(ctx, locked, ledger.Anything(), l.New, ledger.Entry{Kind: KindLanded, Payload: payload})
-		if err != nil {
-			return err
-		}
-		if err := tx.CloseLanding(ctx, locked, l.Seq, ledger.LandingLanded, ref.Seq); err != nil {
-			return err
-		}
-		if err := s.markLanded(ctx, tx, locked, l, ref.Seq); err != nil {
-			return err
-		}
-		if err := s.supersedeRounds(ctx, tx, locked, "", "another round landed"); err != nil {
-			return err
-		}
-		return errors.Join(s.queuePending(ctx, tx, locked), s.queueSettle(ctx, tx, t.id))
-	})
-	if err != nil {
-		return fmt.Errorf("record landing %d: %w", l.Seq, err)
-	}
-	s.metrics.landings.Inc()
-	wants := map[coordinator.Identity]git.OID{}
-	for _, id := range l.Identities {
-		wants[coordinator.Identity(id)] = git.ZeroOID
-	}
-	if _, err := t.repo.moveCandidatesLocked(ctx, wants); err != nil {
-		s.warn(ctx, "cannot drop the refs of landed candidates", err)
-	}
-	return nil
-}
-
-// markLanded writes a landing into its round and its patches.
-func (s *Service) markLanded(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, l ledger.Landing, seq ledger.Seq) error {
-	r, err := tx.Round(ctx, l.Target, l.Round)
-	if err != nil {
-		return err
-	}
-	commits := map[ledger.Identity]git.OID{}
-	for i, m := range r.Members {
-		commits[m.Identity] = m.Commit
-		if m.Status == "sealed" {
-			r.Members[i].Status = "landed"
-		}
-	}
-	r.Status = ledger.RoundLanded
-	if err := tx.SaveRound(ctx, locked, r); err != nil {
-		return err
-	}
-	var rows []ledger.Patch
-	for _, id := range l.Identities {
-		p, err := tx.Patch(ctx, l.Target, id)
-		if err != nil {
-			return err
-		}
-		p.Disposition, p.LandedCommit, p.LandedSeq, p.NeedsDecision, p.NeedsChecks = ledger.Landed, commits[id], seq, false, false
-		p.ContendsWith, p.Successor = nil, ""
-		rows = append(rows, p)
-	}
-	return tx.SavePatches(ctx, locked, rows...)
-}
-
-// abandonLanding records that the branch had moved, and ends the round.
-func (s *Service) abandonLanding(ctx context.Context, t *target, l ledger.Landing) error {
-	return s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
-		locked, err := tx.LockTarget(ctx, t.id)
-		if err != nil {
-			return err
-		}
-		open, err := tx.OpenLandings(ctx, t.id)
-		if err != nil || !slices.ContainsFunc(open, func(o ledger.Landing) bool { return o.Seq == l.Seq }) {
-			return err
-		}
-		if err := appendFact(ctx, tx, locked, KindLandingAbandoned, map[string]any{"intent": l.Seq, "round": l.Round}, nil); err != nil {
-			return err
-		}
-		if err := tx.CloseLanding(ctx, locked, l.Seq, ledger.LandingAbandoned, locked.Version); err != nil {
-			return err
-		}
-		r, err := tx.Round(ctx, t.id, l.Round)
-		if err != nil {
-			return err
-		}
-		r.Status = ledger.RoundReady
-		if err := tx.SaveRound(ctx, locked, r); err != nil {
-			return err
-		}
-		return s.supersedeRounds(ctx, tx, locked, "", "the target moved while it was landing")
-	})
 }
 
 // finishLandings takes up what an earlier process intended: before a landing and on start.
@@ -257,7 +126,7 @@ func (s *Service) finishLandings(ctx context.Context, t *target) error {
 		return err
 	}
 	for _, l := range open {
-		err := s.carryOut(ctx, t, l)
+		err := s.resumeLanding(ctx, t, l)
 		var answer *Error
 		if errors.As(err, &answer) { // abandoned: that is recorded
 			s.config.Logger.WarnContext(ctx, "a landing was abandoned", slog.Int64("intent", int64(l.Seq)), slog.Any("error", err))
@@ -293,49 +162,6 @@ func (s *Service) autoLand(ctx context.Context, t *target, r ledger.Round) error
 		return nil
 	}
 	return err
-}
-
-// checkoutsCanFollow refuses a landing on a branch that is checked out somewhere with work that would be lost or mixed up.
-func (s *Service) checkoutsCanFollow(ctx context.Context, t *target, r ledger.Round) error {
-	trees, err := t.checkouts(ctx)
-	if err != nil {
-		return err
-	}
-	for _, w := range trees {
-		err := t.repo.git.CanFollow(ctx, w.Path, r.TargetCommit, r.HeadCommit)
-		var dirty *git.DirtyCheckoutError
-		if errors.As(err, &dirty) {
-			return errf(ErrStale, "target", "commit or stash there, or check out another branch, then land again", "%s is checked out in %q and cannot follow: %s", t.ref, dirty.Path, dirty.Reason)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkoutsFollow brings checkouts of the branch to where it was moved. A failure leaves them behind, says so, and takes nothing
-// back: the branch has moved.
-func (s *Service) checkoutsFollow(ctx context.Context, t *target, l ledger.Landing) error {
-	trees, err := t.checkouts(ctx)
-	if err != nil {
-		return err
-	}
-	for _, w := range trees {
-		if err := t.repo.git.Follow(ctx, w.Path, l.Old, l.New); err != nil {
-			s.warn(ctx, "a checkout did not follow its branch: run `git reset --hard` there", err)
-		}
-	}
-	return nil
-}
-
-// checkouts lists the worktrees in which the target is checked out.
-func (t *target) checkouts(ctx context.Context) ([]git.Worktree, error) {
-	all, err := t.repo.git.Worktrees(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(w git.Worktree) bool { return w.Bare || w.Prunable || w.Branch != t.ref }), nil
 }
 
 // carries reports whether a commit is one that patchd makes for the patch.

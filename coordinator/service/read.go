@@ -139,7 +139,7 @@ func (s *Service) describe(ctx context.Context, t *target, row ledger.Patch) (*P
 		return p, p.publish(row) // a patch that waits for the set has no decision of its own
 	}
 	p.Outcome, p.Class, p.DecidedAt = coordinator.Outcome(row.Published), coordinator.Class(row.Class), row.DecidedCommit
-	p.Candidate, p.Version = row.CandidateCommit, int64(row.DecidedVersion)
+	p.Candidate, p.Version = row.CandidateCommit, versionOf(row)
 	if givenUp(row) {
 		p.Outcome = coordinator.OutcomeWaiting
 	}

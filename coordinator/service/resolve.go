@@ -46,11 +46,19 @@ func (s *Service) Resolve(ctx context.Context, in ResolveRequest) (*Patch, error
 	if err != nil {
 		return nil, err
 	}
-	pending, err := s.loadSet(ctx, t, row)
+	patch, err := s.store.Patch(ctx, t.id, id)
 	if err != nil {
 		return nil, err
 	}
-	r := &resolving{service: s, in: in, target: t, id: id, pending: pending}
+	looked := &set{target: t, row: row}
+	if in.Action == coordinator.ActionReopen && patch.Disposition == ledger.Landed {
+		looked.extra = id
+	}
+	pending, err := s.readSet(ctx, looked)
+	if err != nil {
+		return nil, err
+	}
+	r := &resolving{service: s, in: in, target: t, id: id, was: patch, pending: pending}
 	binding, err := r.bind(ctx)
 	if err != nil {
 		return nil, err
@@ -72,6 +80,7 @@ type resolving struct {
 	in      ResolveRequest
 	target  *target
 	id      ledger.Identity
+	was     ledger.Patch
 	pending *set
 }
 
@@ -87,6 +96,12 @@ func (r *resolving) bind(ctx context.Context) (coordinator.Case, error) {
 	case coordinator.ActionAccept, coordinator.ActionApprove, coordinator.ActionChoose, coordinator.ActionReopen:
 	default:
 		return none, errf(ErrInvalid, "action", "use accept, choose, approve, reject, reopen or comment", "action %q is unknown", r.in.Action)
+	}
+	if r.in.Action == coordinator.ActionReopen && r.was.Disposition == ledger.Rejected {
+		if r.was.Outcome == string(coordinator.OutcomeRejected) {
+			return none, errf(ErrStale, "action", "submit a corrected patch", "patch %s is rejected for good: %s", r.id, r.was.Code)
+		}
+		return none, nil // what a person rejected
 	}
 	if j == nil || j.Err != nil {
 		return none, errf(ErrStale, "key", "see `patchd show`", "patch %s is not open", r.id)
@@ -196,13 +211,13 @@ func (r *resolving) record(ctx context.Context, tx *ledger.Tx, row ledger.Target
 	if err != nil {
 		return err
 	}
-	if r.in.ExpectedVersion != 0 && int64(p.DecidedVersion) != r.in.ExpectedVersion {
-		return errf(ErrStale, "expected_version", "read the record again", "the record of patch %s is at version %d, not %d", r.id, p.DecidedVersion, r.in.ExpectedVersion)
+	if now := versionOf(p); r.in.ExpectedVersion != 0 && now != r.in.ExpectedVersion {
+		return errf(ErrStale, "expected_version", "read the record again", "the record of patch %s is at version %d, not %d", r.id, now, r.in.ExpectedVersion)
 	}
 	if !sameInputs(*locked, row) {
 		return &ledger.StaleError{Target: locked.ID, MovedWhat: "inputs", Version: locked.Version, Inputs: locked.Inputs, Commit: locked.Commit}
 	}
-	binding, err := coordinator.Canonical(c)
+	binding, err := coordinator.Canonical(c.Sorted())
 	if err != nil {
 		return err
 	}
@@ -243,6 +258,7 @@ func (r *resolving) effect(ctx context.Context, tx *ledger.Tx, locked *ledger.Ta
 		}
 	case coordinator.ActionReopen:
 		p.Disposition, p.NeedsDecision = ledger.Pending, true
+		p.LandedCommit, p.LandedSeq = "", 0
 	case coordinator.ActionAccept:
 		if r.in.Command != "" {
 			if err := r.acceptVerdict(ctx, tx); err != nil {

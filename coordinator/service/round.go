@@ -127,6 +127,20 @@ func (s *Service) queueRound(ctx context.Context, tx *ledger.Tx, id ledger.Targe
 	return nil
 }
 
+// queueRounds has every open round go on.
+func (s *Service) queueRounds(ctx context.Context, tx *ledger.Tx, row *ledger.Target) error {
+	rounds, err := tx.OpenRounds(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range rounds {
+		if err := s.queueRound(ctx, tx, row.ID, r.Number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // wakeRounds has the rounds that wait for the set looked at again.
 func (s *Service) wakeRounds(ctx context.Context, tx *ledger.Tx, row *ledger.Target) error {
 	rounds, err := tx.OpenRounds(ctx, row.ID)
@@ -143,32 +157,37 @@ func (s *Service) wakeRounds(ctx context.Context, tx *ledger.Tx, row *ledger.Tar
 	return nil
 }
 
-// supersedeRounds ends the rounds that were composed on what is no longer so: all of them when id is empty, else those with
-// the patch as a member. What was intended to land is past that.
+// supersedeRounds ends the rounds that were composed on what is no longer so: those of other target commits when id is empty,
+// else those with the patch as a member. What was intended to land is past that.
 func (s *Service) supersedeRounds(ctx context.Context, tx *ledger.Tx, row *ledger.Target, id ledger.Identity, why string) error {
 	rounds, err := tx.OpenRounds(ctx, row.ID)
 	if err != nil {
 		return err
 	}
 	for _, r := range rounds {
-		if r.Status == ledger.RoundSealing || r.Status == ledger.RoundLanding {
-			continue
-		}
-		if id != "" && !slices.ContainsFunc(r.Members, func(m ledger.RoundMember) bool { return m.Identity == id }) {
-			continue
-		}
-		r.Status = ledger.RoundSuperseded
-		if err := saveStory(&r, func(st *story) { st.Message = why }); err != nil {
-			return err
-		}
-		if err := appendFact(ctx, tx, row, KindRoundSuperseded, map[string]any{"round": r.Number, "why": why}, nil); err != nil {
-			return err
-		}
-		if err := tx.SaveRound(ctx, row, r); err != nil {
-			return err
+		switch {
+		case r.Status == ledger.RoundSealing || r.Status == ledger.RoundLanding:
+		case id == "" && r.TargetCommit == row.Commit:
+		case id != "" && !slices.ContainsFunc(r.Members, func(m ledger.RoundMember) bool { return m.Identity == id && m.Status == "sealed" }):
+		default:
+			if err := supersede(ctx, tx, row, r, why); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// supersede ends one round.
+func supersede(ctx context.Context, tx *ledger.Tx, row *ledger.Target, r ledger.Round, why string) error {
+	r.Status = ledger.RoundSuperseded
+	if err := saveStory(&r, func(st *story) { st.Message = why }); err != nil {
+		return err
+	}
+	if err := appendFact(ctx, tx, row, KindRoundSuperseded, map[string]any{"round": r.Number, "why": why}, nil); err != nil {
+		return err
+	}
+	return tx.SaveRound(ctx, row, r)
 }
 
 func saveStory(r *ledger.Round, change func(*story)) error {

@@ -172,6 +172,9 @@ func (s *Service) setPaused(ctx context.Context, by Credential, repo string, ref
 		if err := appendFact(ctx, tx, row, kind, map[string]any{}, map[string]any{"credential": by.Name}); err != nil {
 			return err
 		}
-		return tx.SetPaused(ctx, row, paused, draining)
+		if err := tx.SetPaused(ctx, row, paused, draining); err != nil || paused {
+			return err
+		}
+		return s.queueRounds(ctx, tx, row)
 	})
 }

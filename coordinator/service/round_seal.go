@@ -2,8 +2,8 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"patchd/coordinator"
@@ -11,24 +11,25 @@ import (
 )
 
 // sealStep fixes the members of a round once everything admitted before its cut has its plan, and its verdicts where plans
-// contend: no patch gets in or stays out for how long its own checks take.
+// contend: no patch gets in or stays out for how long its own checks take. The set is the one of the cut: what was admitted,
+// withdrawn or resolved since then changes nothing of who is chosen, whenever this runs.
 func (s *Service) sealStep(ctx context.Context, t *target, r ledger.Round) (bool, error) {
 	row, err := s.observe(ctx, t)
 	if err != nil {
 		return false, err
 	}
-	pending, err := s.loadSet(ctx, t, row)
+	pending, err := s.loadSetAt(ctx, t, row, r.CutSeq)
 	if err != nil {
 		return false, err
 	}
 	scope := r.Requested
 	if len(scope) == 0 {
-		scope = pending.before(r.CutSeq)
+		scope = slices.Sorted(maps.Keys(pending.patches))
 	} else {
 		scope = closed(scope, pending)
 	}
-	if len(waitsFor(pending, scope)) > 0 {
-		return false, nil // whatever settles them wakes the round
+	if waits := waitsFor(pending, scope); len(waits) > 0 {
+		return s.askForWithdrawn(ctx, pending, waits)
 	}
 	members, refusal := chooseMembers(r, pending, scope)
 	return refusal == nil && len(members) > 0, s.inRound(ctx, r, func(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round) error {
@@ -39,31 +40,53 @@ func (s *Service) sealStep(ctx context.Context, t *target, r ledger.Round) (bool
 		if refusal != nil {
 			return stopRound(ctx, tx, locked, now, refusal)
 		}
-		now.Status = ledger.RoundComposing
-		if len(members) == 0 {
-			now.Status = ledger.RoundEmpty
-		}
-		for i, id := range members {
-			now.Members = append(now.Members, ledger.RoundMember{Identity: id, Position: i, Status: "sealed"})
-		}
-		now.SealedSeq = locked.Version + 1
-		if err := appendFact(ctx, tx, locked, KindSealed, map[string]any{"round": r.Number, "target": row.Commit, "cut": r.CutSeq, "members": members}, nil); err != nil {
-			return err
-		}
-		return tx.SaveRound(ctx, locked, now)
+		return seal(ctx, tx, locked, now, members)
 	})
 }
 
-// before lists the pending patches that were admitted at or before an entry, ascending.
-func (p *set) before(cut ledger.Seq) []ledger.Identity {
-	var out []ledger.Identity
-	for id, row := range p.patches {
-		if row.AdmittedSeq <= cut {
-			out = append(out, id)
+// seal records the members of a round. A member that was withdrawn since the cut supersedes the round, as it would have later.
+func seal(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round, members []ledger.Identity) error {
+	now.Status = ledger.RoundComposing
+	if len(members) == 0 {
+		now.Status = ledger.RoundEmpty
+	}
+	gone := false
+	for i, id := range members {
+		p, err := tx.Patch(ctx, locked.ID, id)
+		if err != nil {
+			return err
+		}
+		gone = gone || p.Disposition != ledger.Pending
+		now.Members = append(now.Members, ledger.RoundMember{Identity: id, Position: i, Status: "sealed"})
+	}
+	now.SealedSeq = locked.Version + 1
+	err := appendFact(ctx, tx, locked, KindSealed, map[string]any{"round": now.Number, "target": now.TargetCommit, "cut": now.CutSeq, "members": members}, nil)
+	if err != nil {
+		return err
+	}
+	if gone {
+		return supersede(ctx, tx, locked, now, "a member was withdrawn")
+	}
+	return tx.SaveRound(ctx, locked, now)
+}
+
+// askForWithdrawn runs the checks of patches that were withdrawn since the cut and on whose verdicts it depends who contended
+// at the cut: nobody else runs them any more. It reports whether there were any; whatever settles the others wakes the round.
+func (s *Service) askForWithdrawn(ctx context.Context, p *set, waits []ledger.Identity) (bool, error) {
+	asked := false
+	for _, id := range waits {
+		j := p.states[coordinator.Identity(id)]
+		if j == nil || p.patches[id].Disposition == ledger.Pending {
+			continue
+		}
+		for _, q := range j.Asks {
+			if err := s.ask(ctx, &work{target: p.target, row: p.row, patch: p.patches[id]}, j.Plan, q); err != nil {
+				return false, err
+			}
+			asked = true
 		}
 	}
-	slices.Sort(out)
-	return out
+	return asked, nil
 }
 
 func closed(ids []ledger.Identity, p *set) []ledger.Identity {
@@ -78,20 +101,29 @@ func closed(ids []ledger.Identity, p *set) []ledger.Identity {
 	return out
 }
 
-// waitsFor lists what a seal has to wait for: patches without a plan, and patches without verdicts whose plans contend.
+// waitsFor lists what a seal has to wait for: patches without a plan, and patches without verdicts whose plans contend. What was
+// given up is not waited for.
 func waitsFor(p *set, scope []ledger.Identity) []ledger.Identity {
 	var out []ledger.Identity
 	for _, id := range scope {
 		j := p.states[coordinator.Identity(id)]
-		switch {
-		case j == nil:
-		case j.Err != nil && !givenUp(p.patches[id]):
-			out = append(out, id)
-		case len(j.Meets) > 0:
+		if j == nil {
+			continue
+		}
+		if j.Err != nil && !givenUp(p.patches[id]) {
 			out = append(out, id)
 		}
+		if len(j.Meets) == 0 {
+			continue
+		}
+		for _, x := range append([]coordinator.Identity{coordinator.Identity(id)}, j.Meets...) {
+			if j := p.states[x]; j != nil && j.Status.Due && !givenUp(p.patches[ledger.Identity(x)]) {
+				out = append(out, ledger.Identity(x))
+			}
+		}
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // chooseMembers is S': the patches that were asked for, each of which must be ready, or all that are ready. A patch that
@@ -169,5 +201,8 @@ func stopRound(ctx context.Context, tx *ledger.Tx, row *ledger.Target, r ledger.
 		return err
 	}
 	err := appendFact(ctx, tx, row, KindRoundStopped, map[string]any{"round": r.Number, "code": why.Code, "value": why.Value}, map[string]any{"message": why.Error()})
-	return errors.Join(err, tx.SaveRound(ctx, row, r))
+	if err != nil {
+		return err
+	}
+	return tx.SaveRound(ctx, row, r)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -146,7 +147,7 @@ func (x *trial) answer(ctx context.Context, questions []coordinator.SubsetQuesti
 	group.SetLimit(x.service.config.CheckWorkers)
 	for i, q := range questions {
 		group.Go(func() error {
-			v, err := x.service.verdictOn(gctx, x.target, x.row, made[i], q.Command)
+			v, err := x.service.verdictOn(gctx, x.target, x.row, made[i], q.Command, x.round.CreatedAt)
 			out[i] = coordinator.SubsetAnswer{SubsetQuestion: q, Verdict: v}
 			return err
 		})
@@ -209,9 +210,6 @@ func (x *trial) recordBlame(ctx context.Context, pass roundPass) error {
 			}
 		}
 		now.Status = ledger.RoundBlaming
-		if left == 0 {
-			now.Status, now.Code = ledger.RoundStopped, string(coordinator.CodeCompositionFailed)
-		}
 		if err := saveStory(&now, func(st *story) { st.Passes, st.Blames = append(st.Passes, pass), append(st.Blames, blames...) }); err != nil {
 			return err
 		}
@@ -222,11 +220,25 @@ func (x *trial) recordBlame(ctx context.Context, pass roundPass) error {
 		if _, err := tx.Append(ctx, locked, ledger.Anything(), ledger.Entry{Kind: KindBlamed, Payload: payload, Inputs: true}); err != nil {
 			return err
 		}
-		if err := tx.SaveRound(ctx, locked, now); err != nil {
+		if left == 0 {
+			err = stopRound(ctx, tx, locked, now, nobodyLeft(result))
+		} else {
+			err = tx.SaveRound(ctx, locked, now)
+		}
+		if err != nil {
 			return err
 		}
 		return x.service.queueSettle(ctx, tx, locked.ID)
 	})
+}
+
+// nobodyLeft says why a round stops whose members are all for the queue.
+func nobodyLeft(result *coordinator.BlameResult) *coordinator.Refusal {
+	code := coordinator.CodeCheckFailed
+	if len(result.Wide) > 0 || slices.ContainsFunc(result.Sets, func(f coordinator.FailingSet) bool { return len(f.Blamed) > 1 }) {
+		code = coordinator.CodeCompositionFailed
+	}
+	return &coordinator.Refusal{Code: code, Message: "no member is left that could land", Hint: "see the evidence, then withdraw, mend or resolve"}
 }
 
 func memberStatus(r *coordinator.BlameResult, id coordinator.Identity) string {
@@ -303,12 +315,13 @@ func (x *trial) ready(ctx context.Context, all *coordinator.Composition, pass ro
 	})
 }
 
-// verdictOn gives the verdict of a command on a composed tree, running it as often as that needs.
-func (s *Service) verdictOn(ctx context.Context, t *target, row ledger.Target, c *coordinator.Composition, command string) (coordinator.Verdict, error) {
+// verdictOn gives the verdict of a command on a composed tree, running it as often as that needs. Runs without a verdict from
+// before a time leave it its tries: each round tries again.
+func (s *Service) verdictOn(ctx context.Context, t *target, row ledger.Target, c *coordinator.Composition, command string, from time.Time) (coordinator.Verdict, error) {
 	plan := &coordinator.Plan{Tree: c.Tree, Objects: c.Objects, Policy: c.Policy}
 	plan.Decision.Target = coordinator.TargetRecord{Commit: c.Target}
 	q := coordinator.Question{Tree: c.Tree, Command: command}
-	w := &work{target: t, row: row}
+	w := &work{target: t, row: row, patch: ledger.Patch{Data: note{TriesFrom: from}.bytes()}}
 	if err := s.ask(ctx, w, plan, q); err != nil {
 		return "", err
 	}
@@ -320,7 +333,7 @@ func (s *Service) verdictOn(ctx context.Context, t *target, row ledger.Target, c
 	if err != nil {
 		return "", err
 	}
-	verdict, _ := verdictOf(runs, c.Policy, noteOf(w.patch).TriesFrom)
+	verdict, _ := verdictOf(runs, c.Policy, from)
 	return verdict, nil
 }
 

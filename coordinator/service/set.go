@@ -19,6 +19,8 @@ const admittedEntries = 1024
 type set struct {
 	target  *target
 	row     ledger.Target
+	cut     ledger.Seq                       // of what S and R are read; zero: as they are
+	extra   ledger.Identity                  // a patch that is looked at as if it were pending
 	patches map[ledger.Identity]ledger.Patch // pending ones
 	labels  map[ledger.Identity][]string
 	known   *knownVerdicts
@@ -28,19 +30,23 @@ type set struct {
 
 // loadSet reads T, S, R and V, and works out f of them.
 func (s *Service) loadSet(ctx context.Context, t *target, row ledger.Target) (*set, error) {
-	out := &set{target: t, row: row, patches: map[ledger.Identity]ledger.Patch{}}
+	return s.readSet(ctx, &set{target: t, row: row})
+}
+
+// loadSetAt is loadSet with S and R as they were at an entry, so that what came later changes nothing; zero is now.
+func (s *Service) loadSetAt(ctx context.Context, t *target, row ledger.Target, cut ledger.Seq) (*set, error) {
+	return s.readSet(ctx, &set{target: t, row: row, cut: cut})
+}
+
+func (s *Service) readSet(ctx context.Context, out *set) (*set, error) {
+	t := out.target
+	out.patches = map[ledger.Identity]ledger.Patch{}
 	var in coordinator.Inputs
 	err := s.store.Snapshot(ctx, func(ctx context.Context, q ledger.Queries) error {
-		rows, err := q.PendingPatches(ctx, t.id)
-		if err != nil {
+		if err := out.readPatches(ctx, q); err != nil {
 			return err
 		}
-		for _, p := range rows {
-			out.patches[p.Identity] = p
-		}
-		if out.labels, err = q.Labels(ctx, t.id); err != nil {
-			return err
-		}
+		var err error
 		in, err = s.inputs(ctx, q, out)
 		return err
 	})
@@ -58,6 +64,34 @@ func (s *Service) loadSet(ctx context.Context, t *target, row ledger.Target) (*s
 		return nil, fmt.Errorf("work out the state: %w", err)
 	}
 	return out, nil
+}
+
+func (p *set) readPatches(ctx context.Context, q ledger.Queries) (err error) {
+	var rows []ledger.Patch
+	if p.cut > 0 {
+		rows, err = q.PatchesAt(ctx, p.target.id, p.cut)
+	} else {
+		rows, err = q.PendingPatches(ctx, p.target.id)
+	}
+	if err != nil {
+		return err
+	}
+	if p.extra != "" {
+		row, err := q.Patch(ctx, p.target.id, p.extra)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	for _, row := range rows {
+		p.patches[row.Identity] = row
+	}
+	if p.cut > 0 {
+		p.labels, err = q.LabelsAt(ctx, p.target.id, p.cut)
+	} else {
+		p.labels, err = q.Labels(ctx, p.target.id)
+	}
+	return err
 }
 
 func (s *Service) inputs(ctx context.Context, q ledger.Queries, out *set) (coordinator.Inputs, error) {
@@ -79,7 +113,7 @@ func (s *Service) inputs(ctx context.Context, q ledger.Queries, out *set) (coord
 	if in.Landings, err = s.landings(ctx, q, out); err != nil {
 		return in, err
 	}
-	if in.Rulings, err = rulings(ctx, q, t.id); err != nil {
+	if in.Rulings, err = rulings(ctx, q, t.id, out.cut); err != nil {
 		return in, err
 	}
 	in.Blames, err = blames(ctx, q, t.id, out.row.Commit)
@@ -152,7 +186,11 @@ func (s *Service) landings(ctx context.Context, q ledger.Queries, out *set) ([]c
 				return nil, fmt.Errorf("look at landing %d: %w", l.Seq, err)
 			}
 			for _, id := range l.Identities {
-				x := coordinator.Landing{Identity: coordinator.Identity(id), Commit: string(l.New), Counts: counts}
+				replaced, err := s.replaced(ctx, q, out.target, id)
+				if err != nil {
+					return nil, err
+				}
+				x := coordinator.Landing{Identity: coordinator.Identity(id), Commit: string(l.New), Counts: counts, Supersedes: replaced}
 				for _, label := range out.labels[id] {
 					x.Labels = append(x.Labels, coordinator.PatchID(label))
 				}
@@ -165,8 +203,20 @@ func (s *Service) landings(ctx context.Context, q ledger.Queries, out *set) ([]c
 	}
 }
 
-// rulings reads R as far as decisions look it up.
-func rulings(ctx context.Context, q ledger.Queries, id ledger.TargetID) (coordinator.Rulings, error) {
+// replaced lists what a landed patch's manifest says that it supersedes.
+func (s *Service) replaced(ctx context.Context, q ledger.Queries, t *target, id ledger.Identity) ([]string, error) {
+	if sub, ok := t.admitted.Get(id); ok {
+		return sub.Manifest.Supersedes, nil
+	}
+	p, err := q.Patch(ctx, t.id, id)
+	if err != nil || len(p.Supersedes) == 0 {
+		return nil, err
+	}
+	return p.Supersedes, nil
+}
+
+// rulings reads R as far as decisions look it up, up to the entry cut unless that is zero.
+func rulings(ctx context.Context, q ledger.Queries, id ledger.TargetID, cut ledger.Seq) (coordinator.Rulings, error) {
 	rows, err := q.AllResolutions(ctx, id, []string{
 		string(coordinator.ActionAccept), string(coordinator.ActionApprove), string(coordinator.ActionChoose), string(coordinator.ActionReopen),
 	})
@@ -175,6 +225,9 @@ func rulings(ctx context.Context, q ledger.Queries, id ledger.TargetID) (coordin
 	}
 	var out coordinator.Rulings
 	for _, r := range rows {
+		if cut > 0 && r.Seq > cut {
+			break
+		}
 		out = append(out, coordinator.Resolution{
 			Action: coordinator.Action(r.Action), Identity: coordinator.Identity(r.Identity), Case: coordinator.SHA256(r.Binding),
 		})

@@ -201,6 +201,9 @@ func (b *batch) add(row ledger.Patch) error {
 		}
 		changed = changed || fresh
 	case j.Status.Due:
+		if b.decidedMeanwhile(row, j) {
+			return b.pass.stale(b.target)
+		}
 		b.undecided++
 		if plan := j.Plan.Decision.PlanDigest; len(j.Asks) > 0 && before.ChecksFor != plan {
 			after.ChecksFor, row.NeedsChecks, changed = plan, true, true
@@ -222,6 +225,15 @@ func (b *batch) add(row ledger.Patch) error {
 	return nil
 }
 
+// decidedMeanwhile reports whether somebody who knew more verdicts decided a patch that this pass holds to be due.
+func (b *batch) decidedMeanwhile(row ledger.Patch, j *coordinator.Judged) bool {
+	return len(j.Asks) > 0 && !row.NeedsDecision && row.DecidedCommit == b.pass.set.row.Commit && row.PlanDigest == ledger.Digest(j.Plan.Decision.PlanDigest)
+}
+
+func (p *pass) stale(t *ledger.Target) error {
+	return &ledger.StaleError{Target: t.ID, Want: ledger.SameInputs(p.set.row), Version: t.Version, Inputs: t.Inputs, Commit: t.Commit}
+}
+
 // decide takes in a decision that the row may not have yet.
 func (b *batch) decide(row *ledger.Patch, after *note, j *coordinator.Judged) (bool, error) {
 	d := j.Decision
@@ -229,7 +241,7 @@ func (b *batch) decide(row *ledger.Patch, after *note, j *coordinator.Judged) (b
 	if known && !row.NeedsDecision {
 		return false, nil
 	}
-	*after = note{TriesFrom: after.TriesFrom, Status: after.Status}
+	*after = note{TriesFrom: after.TriesFrom, Status: after.Status, Version: after.Version}
 	entry := -1
 	if !known {
 		e, record, err := entryOf(d)
@@ -279,6 +291,7 @@ func (b *batch) write(ctx context.Context, tx *ledger.Tx) error {
 		if err != nil {
 			return err
 		}
+		b.versions(refs)
 		for i, d := range b.decided {
 			if d.entry >= 0 {
 				b.saved[d.row].DecidedVersion = refs[d.entry].Seq
@@ -291,13 +304,34 @@ func (b *batch) write(ctx context.Context, tx *ledger.Tx) error {
 			}
 		}
 	} else if !sameInputs(*b.target, b.pass.set.row) {
-		return &ledger.StaleError{Target: b.target.ID, Want: ledger.SameInputs(b.pass.set.row), Version: b.target.Version, Inputs: b.target.Inputs, Commit: b.target.Commit}
+		return b.pass.stale(b.target)
 	}
 	if err := tx.SavePatches(ctx, b.target, b.saved...); err != nil {
 		return err
 	}
-	return errors.Join(b.outcomes(ctx, tx), b.followUp(ctx, tx))
+	if err := b.outcomes(ctx, tx); err != nil {
+		return err
+	}
+	if err := b.leave(ctx, tx); err != nil {
+		return err
+	}
+	return b.followUp(ctx, tx)
 }
+
+// versions notes on the patches whose published state changed the entry that says so.
+func (b *batch) versions(refs []ledger.EntryRef) {
+	for i, row := range b.saved {
+		id := coordinator.Identity(row.Identity)
+		if slices.ContainsFunc(b.states, func(st coordinator.PatchStatus) bool { return st.Identity == id }) {
+			n := noteOf(row)
+			n.Version = refs[len(refs)-1].Seq // the state entry is the last
+			b.saved[i].Data = n.bytes()
+		}
+	}
+}
+
+// versionOf is the entry that last changed a patch's record: its decision, or what the set makes of it.
+func versionOf(p ledger.Patch) int64 { return int64(max(p.DecidedVersion, noteOf(p).Version)) }
 
 func sameInputs(a, b ledger.Target) bool { return a.Inputs == b.Inputs && a.Commit == b.Commit }
 
@@ -315,6 +349,20 @@ func (b *batch) outcomes(ctx context.Context, tx *ledger.Tx) error {
 	for _, d := range b.decided {
 		row := b.saved[d.row]
 		if err := tx.RecordOutcomes(ctx, b.target.ID, row.Identity, row.DecidedVersion, resultOf(d.decision)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave ends the rounds of patches that are no longer in the set as they were sealed: superseded, rejected, or waiting for it.
+func (b *batch) leave(ctx context.Context, tx *ledger.Tx) error {
+	for _, st := range b.states {
+		if st.SupersededBy == "" && st.Waiting == nil && st.Outcome != coordinator.OutcomeRejected {
+			continue
+		}
+		id := ledger.Identity(st.Identity)
+		if err := b.pass.service.supersedeRounds(ctx, tx, b.target, id, fmt.Sprintf("patch %s left the set", id)); err != nil {
 			return err
 		}
 	}

@@ -246,7 +246,10 @@ func (a *attempt) enqueue(ctx context.Context, tx *ledger.Tx, t *ledger.Target, 
 	}
 	waiting := p.Outcome == string(coordinator.OutcomeWaiting)
 	if p.Disposition != ledger.Pending || !p.NeedsDecision && !waiting {
-		return a.known(ctx, tx, p, receipt)
+		if err := a.known(ctx, tx, p, receipt); err != nil {
+			return err
+		}
+		return a.service.queueSettle(ctx, tx, t.ID) // others may go by the label that is new
 	}
 	n := noteOf(p)
 	n.Problem, n.Attempt, n.GivenUp, n.ChecksFor = "", 0, false, ""

@@ -102,8 +102,48 @@ func follow(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) strin
 		}
 	case KindDecided:
 		return followDecision(patches, e)
-	case ledger.KindTargetMoved: // says nothing of a patch
+	case KindState, KindLanded, ledger.KindTargetMoved, KindResolution:
+		return followSet(patches, e)
 	}
+	return ""
+}
+
+// followSet applies an entry that is about the set, or about several patches of it.
+func followSet(patches map[ledger.Identity]*followed, e ledger.RecordedEntry) string {
+	var body struct {
+		Patches    []coordinator.PatchStatus `json:"patches"`
+		Identities []ledger.Identity         `json:"identities"`
+		Reverted   []ledger.Identity         `json:"reverted"`
+		Restored   []ledger.Identity         `json:"restored"`
+		Identity   ledger.Identity           `json:"identity"`
+		Action     coordinator.Action        `json:"action"`
+	}
+	if err := json.Unmarshal(e.Payload, &body); err != nil {
+		return fmt.Sprintf("state: entry %d cannot be read: %v", e.Seq, err)
+	}
+	each := func(ids []ledger.Identity, do func(*followed)) {
+		for _, id := range ids {
+			if p := patches[id]; p != nil {
+				do(p)
+			}
+		}
+	}
+	for _, st := range body.Patches {
+		if p := patches[ledger.Identity(st.Identity)]; p != nil && st.Outcome != "" {
+			p.row.Published = string(st.Outcome)
+		}
+	}
+	each(slices.Concat(body.Identities, body.Restored), func(p *followed) { p.landed = true })
+	each(body.Reverted, func(p *followed) { p.landed = false })
+	each([]ledger.Identity{body.Identity}, func(p *followed) {
+		switch body.Action {
+		case coordinator.ActionReject:
+			p.row.Disposition, p.row.Published, p.row.Code = ledger.Rejected, string(coordinator.OutcomeRejected), ""
+		case coordinator.ActionReopen:
+			p.row.Disposition, p.landed = ledger.Pending, false
+		case coordinator.ActionAccept, coordinator.ActionChoose, coordinator.ActionApprove, coordinator.ActionSubmit, coordinator.ActionComment:
+		}
+	})
 	return ""
 }
 

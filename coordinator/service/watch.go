@@ -140,7 +140,7 @@ func (s *Service) recount(ctx context.Context, tx *ledger.Tx, row ledger.Target)
 		case !counts[id] && p.Disposition == ledger.Landed:
 			p.Disposition, p.NeedsDecision = ledger.Pending, true
 			reverted = append(reverted, p)
-		case counts[id] && p.Disposition == ledger.Pending:
+		case counts[id] && p.Disposition == ledger.Pending && p.LandedSeq != 0: // one that was reopened has none
 			p.Disposition, p.NeedsDecision, p.NeedsChecks = ledger.Landed, false, false
 			restored = append(restored, p)
 		}
@@ -209,6 +209,9 @@ func (s *Service) recover(ctx context.Context) error {
 // catchUp looks at a branch and queues what is due on it. A branch that was served before and is gone now keeps nothing else
 // from being served.
 func (s *Service) catchUp(ctx context.Context, t *target) error {
+	if err := s.releaseStaleHolds(ctx, t); err != nil {
+		return err
+	}
 	if err := s.finishLandings(ctx, t); err != nil {
 		return err
 	}
@@ -236,14 +239,8 @@ func (s *Service) requeue(ctx context.Context, t *target) error {
 		if err := s.forgetChecks(ctx, tx, row); err != nil {
 			return err
 		}
-		rounds, err := tx.OpenRounds(ctx, t.id)
-		if err != nil {
+		if err := s.queueRounds(ctx, tx, row); err != nil {
 			return err
-		}
-		for _, r := range rounds {
-			if err := s.queueRound(ctx, tx, t.id, r.Number); err != nil {
-				return err
-			}
 		}
 		return errors.Join(s.queuePending(ctx, tx, row), s.queueSettle(ctx, tx, t.id))
 	})
