@@ -30,6 +30,8 @@ type cli struct {
 	Memory  memoryCmd  `cmd:"" help:"Watch the memory over thousands of decisions."`
 	Latency latencyCmd `cmd:"" help:"Time submissions through the daemon beside a River job that does nothing."`
 	Storm   stormCmd   `cmd:"" help:"Submit from many processes while daemon and PostgreSQL are killed, and look for what was lost."`
+	Windows windowsCmd `cmd:"" help:"Count how often consecutive real commits would contend if they were pending at once."`
+	Replan  replanCmd  `cmd:"" help:"Time the state of many pending patches when the target moves."`
 }
 
 // bench is what every command works with.

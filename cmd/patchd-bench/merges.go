@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"patchd/cmd/patchd-bench/internal/history"
@@ -38,7 +39,8 @@ type mergesReport struct {
 	Candidates int            `json:"candidates"`
 	OtherTree  int            `json:"other_tree"`     // candidates whose tree is not git's: must be 0
 	Conflicted int            `json:"git_conflicts"`  // candidates where git conflicts: must be 0
-	Review     int            `json:"clean_reviewed"` // git-clean cases that became conflicts
+	Review     int            `json:"clean_reviewed"` // git-clean cases that became conflicts by what they change
+	Owners     int            `json:"clean_owners"`   // git-clean cases that only the repository's own owner rules send to people
 	Refused    int            `json:"clean_refused"`  // git-clean cases that were refused or wait
 	ByClass    map[string]int `json:"clean_reviewed_by_class"`
 	ByCode     map[string]int `json:"clean_by_code"`
@@ -148,6 +150,10 @@ func (r *mergesReport) count(c history.Merge, d *coordinator.Decision) {
 		r.ByCode[string(code)]++
 	}
 	if d.Outcome == coordinator.OutcomeConflict {
+		if slices.Equal(d.Codes(), []coordinator.Code{coordinator.CodeOwnerApproval}) {
+			r.Owners++
+			return
+		}
 		r.Review++
 		r.ByClass[string(d.Conflict.Class)]++
 		return
