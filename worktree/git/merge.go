@@ -56,14 +56,13 @@ func (r *Repo) MergeTree(ctx context.Context, ov *Overlay, base, ours, theirs OI
 		return MergeResult{}, fmt.Errorf("merge trees: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	a, b, err := r.quarantine(ctx, dir, ov, base, ours, theirs)
+	pairs, err := r.quarantine(ctx, dir, ov, []Merge{{base, ours, theirs}})
 	if err != nil {
 		return MergeResult{}, fmt.Errorf("merge trees: %w", err)
 	}
+	a, b := pairs[0][0], pairs[0][1]
 	args := append(mergePins(), "merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories", string(a), string(b))
-	env := with(r.env, "GIT_DIR="+r.hermetic.dir, "GIT_OBJECT_DIRECTORY="+dir,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES="+quotePathList(r.objectDir))
-	out, err := r.run(ctx, command{args: args, dir: r.hermetic.dir, env: env})
+	out, err := r.run(ctx, command{args: args, dir: r.hermetic.dir, env: r.mergeEnv(dir)})
 	var failed *CommandError
 	conflicts := errors.As(err, &failed) && failed.ExitCode == 1
 	if err != nil && !conflicts {
@@ -78,29 +77,32 @@ func (r *Repo) MergeTree(ctx context.Context, ov *Overlay, base, ours, theirs OI
 	return result, err
 }
 
-// quarantine writes what git needs and the repository may lack into dir: the new objects that the three trees reach and
-// two made-up commits with the base as their parent.
-func (r *Repo) quarantine(ctx context.Context, dir string, ov *Overlay, base, ours, theirs OID) (a, b OID, err error) {
+// quarantine writes what git needs and the repository may lack into dir: the new objects that the trees reach and, for each
+// merge, two made-up commits with the base as their parent, which it gives.
+func (r *Repo) quarantine(ctx context.Context, dir string, ov *Overlay, merges []Merge) ([][2]OID, error) {
 	if ov == nil {
 		ov = NewOverlay(r)
 	}
 	objects := map[OID]Object{}
-	for _, tree := range []OID{base, ours, theirs} {
-		if _, err := readTree(ctx, ov, tree); err != nil {
-			return "", "", err
-		}
-		if err := collectNew(ctx, ov, tree, objects); err != nil {
-			return "", "", err
-		}
-	}
 	commit := func(tree OID, parents ...OID) OID {
 		data := EncodeCommit(syntheticCommit(tree, parents))
 		id := HashObject(TypeCommit, data)
 		objects[id] = Object{OID: id, Type: TypeCommit, Data: data}
 		return id
 	}
-	root := commit(base)
-	a, b = commit(ours, root), commit(theirs, root)
+	pairs := make([][2]OID, len(merges))
+	for i, m := range merges {
+		for _, tree := range []OID{m.Base, m.Ours, m.Theirs} {
+			if _, err := readTree(ctx, ov, tree); err != nil {
+				return nil, err
+			}
+			if err := collectNew(ctx, ov, tree, objects); err != nil {
+				return nil, err
+			}
+		}
+		root := commit(m.Base)
+		pairs[i] = [2]OID{commit(m.Ours, root), commit(m.Theirs, root)}
+	}
 	sorted := make([]Object, 0, len(objects))
 	for _, object := range objects {
 		sorted = append(sorted, object)
@@ -108,9 +110,9 @@ func (r *Repo) quarantine(ctx context.Context, dir string, ov *Overlay, base, ou
 	sortObjects(sorted)
 	p, err := buildPack(sorted, false)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	return a, b, p.write(filepath.Join(dir, "pack"), false)
+	return pairs, p.write(filepath.Join(dir, "pack"), false)
 }
 
 func syntheticCommit(tree OID, parents []OID) Commit {
@@ -168,19 +170,29 @@ func parseMergeTree(out []byte) (MergeResult, error) {
 	if !result.Tree.Valid() {
 		return MergeResult{}, fmt.Errorf("read merge-tree output: %q is no tree", fields[0])
 	}
-	fields = fields[1:]
+	var err error
+	if result.Conflicts, fields, err = takeConflicts(fields[1:]); err != nil {
+		return MergeResult{}, err
+	}
+	result.Messages, _ = takeMessages(fields)
+	return result, nil
+}
+
+// takeConflicts reads unmerged entries up to and with an empty field, and gives what follows.
+func takeConflicts(fields []string) ([]MergeConflict, []string, error) {
+	var out []MergeConflict
 	for len(fields) > 0 && fields[0] != "" {
 		conflict, err := parseMergeConflict(fields[0])
 		if err != nil {
-			return MergeResult{}, err
+			return nil, nil, err
 		}
-		result.Conflicts = append(result.Conflicts, conflict)
+		out = append(out, conflict)
 		fields = fields[1:]
 	}
 	if len(fields) > 0 {
-		result.Messages = parseMergeMessages(fields[1:])
+		fields = fields[1:]
 	}
-	return result, nil
+	return out, fields, nil
 }
 
 func parseMergeConflict(s string) (MergeConflict, error) {
@@ -197,17 +209,20 @@ func parseMergeConflict(s string) (MergeConflict, error) {
 	return MergeConflict{Mode: Mode(mode), OID: OID(parts[1]), Stage: stage, Path: path}, nil
 }
 
-// parseMergeMessages reads groups of: count, that many paths, type, text.
-func parseMergeMessages(fields []string) []MergeMessage {
+// takeMessages reads groups of count, that many paths, type and text up to and with an empty field, and gives what follows.
+func takeMessages(fields []string) ([]MergeMessage, []string) {
 	var messages []MergeMessage
-	for len(fields) > 0 {
+	for len(fields) > 0 && fields[0] != "" {
 		n, err := strconv.Atoi(fields[0])
 		if err != nil || n < 0 || len(fields) < n+3 {
-			return messages
+			return messages, nil
 		}
 		message := MergeMessage{Paths: fields[1 : n+1], Type: fields[n+1], Text: strings.TrimSuffix(fields[n+2], "\n")}
 		messages = append(messages, message)
 		fields = fields[n+3:]
 	}
-	return messages
+	if len(fields) > 0 {
+		fields = fields[1:]
+	}
+	return messages, fields
 }
