@@ -86,14 +86,13 @@ type name struct {
 // info is what is known of one symbol of a grammar.
 type info struct {
 	name                         string
-	bytes                        []byte
 	def                          *def
 	member, call                 *[2]string
 	writes                       []string
 	label                        string
 	imports                      func(t *tree, n int32) []Import
 	named, comment, literal      bool
-	sign                         bool
+	sign                         bool // of punctuation: no field of interest
 	ident, typ, whole            bool
 	statement, wrapper, attached bool
 }
@@ -103,6 +102,8 @@ type grammar struct {
 	table
 	lang  *sitter.Language
 	infos []info
+	// fields are the names of the grammar's fields by number.
+	fields []string
 	// directives are the marks of comments that tools read.
 	directives [][]byte
 	bad        info
@@ -117,6 +118,7 @@ func (g *grammar) info(sym uint16) *info {
 
 func newGrammar(t table) *grammar {
 	g := &grammar{table: t, lang: t.load(), bad: info{name: "ERROR", named: true}, directives: directives()}
+	g.fields = fieldTable(g.lang)
 	count := int(g.lang.SymbolCount())
 	g.infos = make([]info, count)
 	for i := range count {
@@ -127,7 +129,7 @@ func newGrammar(t table) *grammar {
 }
 
 func (g *grammar) describe(kind string, named bool) info {
-	in := info{name: kind, bytes: []byte(kind), named: named}
+	in := info{name: kind, named: named}
 	if !named {
 		in.sign = kind != "" && !isWord(kind[0])
 		return in

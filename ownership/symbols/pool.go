@@ -257,7 +257,7 @@ func (w *worker) start() error {
 		return nil
 	}
 	cmd := exec.Command(w.pool.opt.Command[0], w.pool.opt.Command[1:]...) //nolint:gosec,noctx // patchd itself; it outlives the call
-	cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
+	cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2", "GOGC=400"}
 	cmd.SysProcAttr = childAttributes()
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -3,12 +3,7 @@ package symbols
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"slices"
-
-	sitter "github.com/smacker/go-tree-sitter"
 )
 
 const (
@@ -21,11 +16,6 @@ const (
 	errorSymbol = 0xFFFF
 )
 
-var (
-	errTooDeep  = errors.New("tree has too many nodes")
-	errNoParser = errors.New("parser gave no tree")
-)
-
 // node is one node of the flat tree. Links are indices, -1 for none.
 type node struct {
 	start, end          uint32
@@ -34,7 +24,6 @@ type node struct {
 	sym                 uint16
 	field               uint8
 	missing             bool
-	plain               bool // a sign: no children, no field of interest
 }
 
 // tree is a syntax tree copied out of the parser's memory, so that tables walk it without crossing into C.
@@ -48,21 +37,8 @@ type tree struct {
 }
 
 func parse(g *grammar, text []byte) (*tree, error) {
-	parser := sitter.NewParser()
-	defer parser.Close()
-	parser.SetLanguage(g.lang)
-	parser.SetOperationLimit(parseMicros)
-	parsed, err := parser.ParseCtx(context.Background(), nil, text)
-	if err != nil {
-		return nil, fmt.Errorf("parse: %w", err)
-	}
-	if parsed == nil {
-		return nil, errNoParser
-	}
-	defer parsed.Close()
-	t := &tree{text: text, g: g, lines: lineStarts(text), fields: []string{""}}
-	t.nodes = make([]node, 0, len(text)/4+16)
-	if err := t.flatten(parsed.RootNode()); err != nil {
+	t := &tree{text: text, g: g, lines: lineStarts(text), fields: g.fields}
+	if err := t.flatten(); err != nil {
 		return nil, err
 	}
 	for i := range slices.Backward(t.nodes) {
@@ -75,68 +51,6 @@ func parse(g *grammar, text []byte) (*tree, error) {
 	return t, nil
 }
 
-// flatten copies the tree in pre-order.
-func (t *tree) flatten(root *sitter.Node) error {
-	cursor := sitter.NewTreeCursor(root)
-	defer cursor.Close()
-	ids := map[string]uint8{"": 0}
-	at := t.add(cursor.CurrentNode(), -1, -1)
-	depth := 0
-	for len(t.nodes) <= maxNodes {
-		switch {
-		case depth < maxDepth && !t.plain(at) && cursor.GoToFirstChild():
-			depth++
-			at = t.add(cursor.CurrentNode(), at, -1)
-		default:
-			if depth >= maxDepth {
-				t.deep = append(t.deep, t.nodes[at].start)
-			}
-			for !cursor.GoToNextSibling() {
-				if !cursor.GoToParent() {
-					return nil
-				}
-				depth--
-				at = t.nodes[at].parent
-			}
-			at = t.add(cursor.CurrentNode(), t.nodes[at].parent, at)
-		}
-		if t.plain(at) {
-			continue
-		}
-		if name := cursor.CurrentFieldName(); name != "" {
-			id, ok := ids[name]
-			if !ok && len(t.fields) < 255 {
-				id = uint8(len(t.fields))
-				ids[name] = id
-				t.fields = append(t.fields, name)
-			}
-			t.nodes[at].field = id
-		}
-	}
-	return errTooDeep
-}
-
-func (t *tree) add(n *sitter.Node, parent, prev int32) int32 {
-	at := int32(len(t.nodes))
-	flat := node{start: n.StartByte(), parent: parent, first: -1, next: -1, prev: prev, sym: uint16(n.Symbol())}
-	in := t.g.info(flat.sym)
-	if in.sign && bytes.HasPrefix(t.text[min(int(flat.start), len(t.text)):], in.bytes) {
-		flat.end, flat.plain = flat.start+uint32(len(in.name)), true
-	} else {
-		flat.end = n.EndByte()
-	}
-	if flat.start == flat.end {
-		flat.missing = n.IsMissing()
-	}
-	t.nodes = append(t.nodes, flat)
-	if prev >= 0 {
-		t.nodes[prev].next = at
-	} else if parent >= 0 {
-		t.nodes[parent].first = at
-	}
-	return at
-}
-
 func lineStarts(text []byte) []uint32 {
 	starts := make([]uint32, 1, bytes.Count(text, []byte{'\n'})+1)
 	for i, c := range text {
@@ -146,8 +60,6 @@ func lineStarts(text []byte) []uint32 {
 	}
 	return starts
 }
-
-func (t *tree) plain(n int32) bool { return t.nodes[n].plain }
 
 // line gives the 1-based line of a byte offset.
 func (t *tree) line(offset uint32) int {
