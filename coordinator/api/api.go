@@ -23,6 +23,16 @@ type Service interface {
 	Patch(ctx context.Context, repo string, target git.Ref, key string) (*service.Patch, error)
 	Patches(ctx context.Context, f service.Filter) (*service.Page, error)
 	Withdraw(ctx context.Context, c service.Credential, repo string, target git.Ref, key, why string) (*service.Patch, error)
+	Resolve(ctx context.Context, in service.ResolveRequest) (*service.Patch, error)
+	MergeCandidate(ctx context.Context, repo string, target git.Ref, key, with string) (*service.MergeCandidate, error)
+	Seal(ctx context.Context, in service.SealRequest) (*service.Round, error)
+	Round(ctx context.Context, repo string, target git.Ref, number int64) (*service.Round, error)
+	Rounds(ctx context.Context, repo string, target git.Ref, before int64, limit int) ([]service.Round, error)
+	WaitRound(ctx context.Context, repo string, target git.Ref, number int64) (*service.Round, error)
+	Land(ctx context.Context, by service.Credential, repo string, target git.Ref, number int64) (*service.Round, error)
+	Pause(ctx context.Context, by service.Credential, repo string, target git.Ref, drain bool) error
+	Resume(ctx context.Context, by service.Credential, repo string, target git.Ref) error
+	State(ctx context.Context, repo string, target git.Ref) (*coordinator.State, error)
 	Targets(ctx context.Context) ([]service.Target, error)
 	Log(ctx context.Context, repo string, target git.Ref, from int64, limit int) ([]service.Entry, error)
 	Verify(ctx context.Context, repo string, target git.Ref) (*service.Verification, error)
@@ -101,6 +111,8 @@ func (f *face) config() huma.Config {
 func (f *face) registerAll(api huma.API) {
 	api.UseMiddleware(f.authenticated(api))
 	f.registerPatches(api)
+	f.registerResolve(api)
+	f.registerRounds(api)
 	f.registerTargets(api)
 	f.registerEvents(api)
 	f.registerTokens(api)

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -33,6 +34,9 @@ type fake struct {
 	notReady   error
 	content    []byte
 	failure    error
+	round      *service.Round
+	targets    []service.Target
+	resolved   []service.ResolveRequest
 }
 
 func (f *fake) Submit(_ context.Context, s service.Submission) (*service.Receipt, error) {
@@ -61,7 +65,70 @@ func (f *fake) Withdraw(_ context.Context, c service.Credential, repo string, ta
 	return f.patch, f.failure
 }
 
-func (f *fake) Targets(context.Context) ([]service.Target, error) { return nil, f.failure }
+func (f *fake) Resolve(_ context.Context, in service.ResolveRequest) (*service.Patch, error) {
+	f.resolved = append(f.resolved, in)
+	return f.patch, f.failure
+}
+
+func (f *fake) MergeCandidate(_ context.Context, repo string, target git.Ref, key, with string) (*service.MergeCandidate, error) {
+	f.asked = append(f.asked, repo+" "+string(target)+" "+key+" "+with)
+	return &service.MergeCandidate{Status: "merge-candidate"}, f.failure
+}
+
+func (f *fake) Seal(_ context.Context, in service.SealRequest) (*service.Round, error) {
+	f.asked = append(f.asked, fmt.Sprint(in.Repo, " ", in.Target, " ", in.Keys, " ", in.By.Name))
+	return f.round, f.failure
+}
+
+func (f *fake) Round(_ context.Context, _ string, _ git.Ref, number int64) (*service.Round, error) {
+	f.asked = append(f.asked, fmt.Sprint("round ", number))
+	return f.round, f.failure
+}
+
+func (f *fake) Rounds(_ context.Context, _ string, _ git.Ref, before int64, limit int) ([]service.Round, error) {
+	var out []service.Round
+	for n := before - 1; n > 0 && len(out) < limit; n-- {
+		out = append(out, service.Round{Number: n})
+	}
+	return out, f.failure
+}
+
+func (f *fake) WaitRound(ctx context.Context, _ string, _ git.Ref, _ int64) (*service.Round, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-f.waitFor:
+		ready := *f.round
+		ready.Status = "ready"
+		return &ready, nil
+	}
+}
+
+func (f *fake) Land(_ context.Context, by service.Credential, _ string, _ git.Ref, number int64) (*service.Round, error) {
+	f.asked = append(f.asked, fmt.Sprint("land ", number, " ", by.Name))
+	return f.round, f.failure
+}
+
+func (f *fake) Pause(_ context.Context, by service.Credential, _ string, target git.Ref, drain bool) error {
+	f.asked = append(f.asked, fmt.Sprint("pause ", target, " ", drain, " ", by.Name))
+	return f.failure
+}
+
+func (f *fake) Resume(_ context.Context, by service.Credential, _ string, target git.Ref) error {
+	f.asked = append(f.asked, fmt.Sprint("resume ", target, " ", by.Name))
+	return f.failure
+}
+
+func (f *fake) State(context.Context, string, git.Ref) (*coordinator.State, error) {
+	return &coordinator.State{Schema: coordinator.SchemaState, StateDigest: "abc"}, f.failure
+}
+
+func (f *fake) Targets(context.Context) ([]service.Target, error) {
+	if f.targets != nil {
+		return f.targets, nil
+	}
+	return nil, f.failure
+}
 
 func (f *fake) Log(_ context.Context, _ string, _ git.Ref, from int64, limit int) ([]service.Entry, error) {
 	var out []service.Entry

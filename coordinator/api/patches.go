@@ -148,9 +148,9 @@ func (f *face) show(ctx context.Context, in *keyInput) (*patchOutput, error) {
 }
 
 func (f *face) wait(ctx context.Context, in *waitInput) (*patchOutput, error) {
-	timeout, err := time.ParseDuration(in.Timeout)
-	if err != nil || timeout < 0 {
-		return nil, problem(http.StatusUnprocessableEntity, string(service.ErrInvalid), "timeout", quoted(in.Timeout)+" is not a duration", "write it as 30s")
+	timeout, err := waitTime(in.Timeout)
+	if err != nil {
+		return nil, err
 	}
 	p, err := f.service.Patch(ctx, in.Repo, in.ref(), in.Key)
 	if err != nil {
@@ -159,7 +159,7 @@ func (f *face) wait(ctx context.Context, in *waitInput) (*patchOutput, error) {
 	if p.State != service.StateDeciding {
 		return &patchOutput{p}, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, min(timeout, maxWait))
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	decided, err := f.service.Wait(limited, p.Repo, p.Target, p.Identity)
 	switch {

@@ -119,6 +119,12 @@ func (c *Client) Content(ctx context.Context, d coordinator.Digest) ([]byte, err
 	return out, err
 }
 
+// State shows what is published of every pending patch of a target.
+func (c *Client) State(ctx context.Context, at Place) (*coordinator.State, error) {
+	out := &coordinator.State{}
+	return result(out, c.call(ctx, request{method: http.MethodGet, path: "/v1/state", query: at.query(), repeatable: true}, out))
+}
+
 // CreateToken makes a credential; the token is shown this once.
 func (c *Client) CreateToken(ctx context.Context, r api.TokenRequest) (*api.NewToken, error) {
 	out := &api.NewToken{}
