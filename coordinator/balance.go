@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"patchd/worktree"
 )
@@ -111,23 +108,15 @@ func (r *stateRun) meetings(ctx context.Context, standing map[Identity]bool) (en
 	return out, nil
 }
 
-// compare fills in what is not known of pairs, several at once.
+// compare fills in what is not known of pairs.
 func (r *stateRun) compare(ctx context.Context, pairs [][2]Identity) error {
 	fresh := slices.DeleteFunc(slices.Clone(pairs), func(p [2]Identity) bool { return r.met[p] != nil })
-	found := make([]*encounter, len(fresh))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(runtime.GOMAXPROCS(0), 1))
+	ask := make([]planPair, len(fresh))
 	for i, pair := range fresh {
-		a, b := pair[0], pair[1]
-		group.Go(func() error {
-			var err error
-			if found[i], err = r.engine.contention(ctx, r.in.Target, r.judged[a].plan, r.judged[b].plan, r.between(a, b)); err != nil {
-				return fmt.Errorf("compare patches %s and %s: %w", a.Short(), b.Short(), err)
-			}
-			return nil
-		})
+		ask[i] = planPair{p: r.judged[pair[0]].plan, q: r.judged[pair[1]].plan, between: r.between(pair[0], pair[1])}
 	}
-	if err := group.Wait(); err != nil {
+	found, err := r.engine.contend(ctx, r.in.Target, ask)
+	if err != nil {
 		return err
 	}
 	for i, pair := range fresh {

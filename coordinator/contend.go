@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,54 +16,6 @@ import (
 type encounter struct {
 	reasons []Reason
 	blobs   map[string]git.OID
-}
-
-// contention compares two candidates in the coordinates of the target composed with all that either depends on. It is
-// symmetric. The reasons carry no other side yet. Where one of the two already meets what the other builds on, the other is
-// held back for that, and the two are not compared.
-func (e *Engine) contention(ctx context.Context, target git.OID, p, q *Plan, between []*Plan) (*encounter, error) {
-	if q.Identity() < p.Identity() {
-		p, q = q, p
-	}
-	key := contentionKey{target, p.Decision.PlanDigest, q.Decision.PlanDigest}
-	if found, ok := e.cache.contentions.Get(key); ok {
-		return found, nil
-	}
-	found, err := e.meet(ctx, target, p, q, between)
-	var apart *NotComposableError
-	if errors.As(err, &apart) {
-		found, err = &encounter{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	e.cache.contentions.Add(key, found)
-	return found, nil
-}
-
-func (e *Engine) meet(ctx context.Context, target git.OID, p, q *Plan, between []*Plan) (*encounter, error) {
-	commit, err := e.repo.ReadCommit(ctx, target)
-	if err != nil {
-		return nil, fmt.Errorf("read target: %w", err)
-	}
-	ov := git.NewOverlay(e.repo)
-	for _, x := range []*Plan{p, q} {
-		for _, o := range x.Objects.Objects() {
-			ov.Put(o.Type, o.Data)
-		}
-	}
-	m := &meeting{engine: e, ov: ov, rules: e.rulesOf(commit.Tree, p.Policy), policy: p.Policy}
-	g, err := e.groundOn(ctx, ov, commit, between, m.rules)
-	if err != nil {
-		return nil, err
-	}
-	if m.left, err = e.meeterOn(ctx, ov, p, g.tip.Tree, m.rules); err != nil {
-		return nil, err
-	}
-	if m.right, err = e.meeterOn(ctx, ov, q, g.tip.Tree, m.rules); err != nil {
-		return nil, err
-	}
-	return m.compare(ctx)
 }
 
 // meeter is one of two patches that are compared: its edits of a tree, and the lines of it that it declares as its own.
@@ -86,13 +37,38 @@ func (e *Engine) meeterOn(ctx context.Context, ov *git.Overlay, p *Plan, tree gi
 	return meeter{side, carryHunks(p.owned, change)}, err
 }
 
-// meeting is one comparison of two sides of one tree.
+// meeting is the comparison of two candidates in the coordinates of the target composed with all that either depends on. It
+// is symmetric: its reasons carry no other side.
 type meeting struct {
 	engine      *Engine
 	ov          *git.Overlay
+	merger      worktree.Merger
 	rules       worktree.Rules
 	policy      *Policy
 	left, right meeter
+}
+
+func (e *Engine) newMeeting(ctx context.Context, target git.OID, x planPair) (*meeting, error) {
+	commit, err := e.repo.ReadCommit(ctx, target)
+	if err != nil {
+		return nil, fmt.Errorf("read target: %w", err)
+	}
+	ov := git.NewOverlay(e.repo)
+	for _, p := range []*Plan{x.p, x.q} {
+		for _, o := range p.Objects.Objects() {
+			ov.Put(o.Type, o.Data)
+		}
+	}
+	m := &meeting{engine: e, ov: ov, rules: e.rulesOf(commit.Tree, x.p.Policy), policy: x.p.Policy}
+	g, err := e.groundOn(ctx, ov, commit, x.between, m.rules)
+	if err != nil {
+		return nil, err
+	}
+	if m.left, err = e.meeterOn(ctx, ov, x.p, g.tip.Tree, m.rules); err != nil {
+		return nil, err
+	}
+	m.right, err = e.meeterOn(ctx, ov, x.q, g.tip.Tree, m.rules)
+	return m, err
 }
 
 // compare finds what speaks against the two going together: lines with git's second opinion, both ways round, and symbols.
@@ -128,7 +104,7 @@ func (m *meeting) compare(ctx context.Context) (*encounter, error) {
 }
 
 func (m *meeting) rebase(ctx context.Context, patch, onto *worktree.Side) (*worktree.Result, error) {
-	return worktree.RebaseSides(ctx, worktree.SidesInput{Overlay: m.ov, Merger: m.engine.repo, Patch: patch, Target: onto, Rules: m.rules})
+	return worktree.RebaseSides(ctx, worktree.SidesInput{Overlay: m.ov, Merger: m.merger, Patch: patch, Target: onto, Rules: m.rules})
 }
 
 // lineReasons are what lines and file operations show, without the lines of either side, which are the other's from there.

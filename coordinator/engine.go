@@ -17,6 +17,7 @@ import (
 type Repository interface {
 	git.Reader
 	worktree.Merger
+	MergeTrees(ctx context.Context, ov *git.Overlay, merges []git.Merge) ([]git.MergeResult, error)
 	Stat(ctx context.Context, id git.OID) (git.ObjectType, int64, error)
 	IsAncestor(ctx context.Context, a, b git.OID) (bool, error)
 }
