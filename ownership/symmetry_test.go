@@ -29,9 +29,9 @@ func program(t *rapid.T) [][]string {
 
 // change draws what a side does to a module: edits, renames, moves, deletions, additions.
 func change(t *rapid.T, blocks [][]string) [][]string {
-	out := make([][]string, len(blocks))
-	for i := range blocks {
-		out[i] = slices.Clone(blocks[i])
+	var out [][]string
+	for _, b := range blocks {
+		out = append(out, slices.Clone(b))
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "steps") {
 		if len(out) == 0 {

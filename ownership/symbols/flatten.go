@@ -21,7 +21,7 @@ var (
 // handle gives the C pointer that the bindings keep for a language. They export no way to it; it is the one field of
 // their struct, which the pinned version and TestTheFlatTreeIsTheTree hold.
 func handle(l *sitter.Language) unsafe.Pointer {
-	return *(*unsafe.Pointer)(unsafe.Pointer(l)) //nolint:gosec // see above
+	return *(*unsafe.Pointer)(unsafe.Pointer(l))
 }
 
 // fieldNames gives the names of a language's fields by their numbers; number 0 is none.
@@ -43,10 +43,10 @@ func (t *tree) flatten() error {
 	var count C.uint32_t
 	result := C.patchd_parse(handle(t.g.lang), (*C.char)(unsafe.Pointer(unsafe.SliceData(text))), C.uint32_t(len(t.text)), //nolint:gosec // C only reads it during the call
 		parseMicros, maxDepth, maxNodes, &out, &count)
-	defer C.free(unsafe.Pointer(out)) //nolint:gosec // allocated by the call above
+	defer C.free(unsafe.Pointer(out))
 	switch result {
 	case C.PATCHD_OK:
-		t.copy(unsafe.Slice(out, count)) //nolint:gosec // the call says how many there are
+		t.copy(unsafe.Slice(out, count))
 		return nil
 	case C.PATCHD_TOO_MANY:
 		return errTooMany

@@ -27,8 +27,6 @@ func NewInProcess(maxBytes int) *InProcess {
 var _ Outliner = (*InProcess)(nil)
 
 // Outlines implements Outliner.
-//
-//nolint:contextcheck // a context that ends would poison the parser; time is limited otherwise
 func (p *InProcess) Outlines(ctx context.Context, files []Request) ([]Result, error) {
 	results := make([]Result, len(files))
 	for i, f := range files {
