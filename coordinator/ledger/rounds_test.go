@@ -209,7 +209,7 @@ func TestTargetsKeepPauseAndPublishedState(t *testing.T) {
 		if err := tx.SetPaused(ctx, target, true, false); err != nil {
 			return err
 		}
-		return tx.SetState(ctx, target, digest("state"))
+		return tx.SetState(ctx, target, digest("state"), target.Version)
 	}))
 	targets, err := w.Targets(t.Context())
 	require.NoError(t, err)

@@ -92,15 +92,15 @@ func (tx *Tx) SetPaused(ctx context.Context, t *Target, paused, draining bool) e
 	return nil
 }
 
-// SetState records the digest of the state published at the target's present version.
-func (tx *Tx) SetState(ctx context.Context, t *Target, state Digest) error {
+// SetState records the digest of the published state, and the version of the target that it was worked out from.
+func (tx *Tx) SetState(ctx context.Context, t *Target, state Digest, version Seq) error {
 	if t.locker != tx {
 		return ErrNotLocked
 	}
-	_, err := tx.db.Exec(ctx, `UPDATE targets SET state_digest = $2, state_version = $3 WHERE id = $1`, t.ID, state, t.Version)
+	_, err := tx.db.Exec(ctx, `UPDATE targets SET state_digest = $2, state_version = $3 WHERE id = $1`, t.ID, state, version)
 	if err != nil {
 		return wrap("record state", err)
 	}
-	t.State, t.StateVersion = state, t.Version
+	t.State, t.StateVersion = state, version
 	return nil
 }

@@ -250,7 +250,7 @@ func (r *resolving) record(ctx context.Context, tx *ledger.Tx, row ledger.Target
 func (r *resolving) effect(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, p ledger.Patch) error {
 	switch r.in.Action {
 	case coordinator.ActionComment:
-		return nil
+		return r.service.queueSettle(ctx, tx, locked.ID)
 	case coordinator.ActionReject:
 		p.Disposition, p.NeedsDecision, p.NeedsChecks, p.Published, p.Code = ledger.Rejected, false, false, string(coordinator.OutcomeRejected), ""
 		if err := r.service.supersedeRounds(ctx, tx, locked, r.id, fmt.Sprintf("patch %s was rejected", r.id)); err != nil {

@@ -19,6 +19,7 @@ const admittedEntries = 1024
 type set struct {
 	target  *target
 	row     ledger.Target
+	version ledger.Seq                       // of the chain when it was read
 	cut     ledger.Seq                       // of what S and R are read; zero: as they are
 	extra   ledger.Identity                  // a patch that is looked at as if it were pending
 	patches map[ledger.Identity]ledger.Patch // pending ones
@@ -43,10 +44,14 @@ func (s *Service) readSet(ctx context.Context, out *set) (*set, error) {
 	out.patches = map[ledger.Identity]ledger.Patch{}
 	var in coordinator.Inputs
 	err := s.store.Snapshot(ctx, func(ctx context.Context, q ledger.Queries) error {
+		now, err := q.Target(ctx, t.id)
+		if err != nil {
+			return err
+		}
+		out.version = now.Version
 		if err := out.readPatches(ctx, q); err != nil {
 			return err
 		}
-		var err error
 		in, err = s.inputs(ctx, q, out)
 		return err
 	})

@@ -54,6 +54,7 @@ func (s *Service) settleSet(ctx context.Context, w *work, done complete) error {
 		return j.Err
 	}
 	published := p.fresh()
+	defer s.hub.tell(w.target.id) // who waits for quiet is not told by an entry where nothing is new
 	err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
 		if err := p.record(ctx, tx); err != nil {
 			return err
@@ -298,13 +299,13 @@ func (b *batch) write(ctx context.Context, tx *ledger.Tx) error {
 			}
 			b.pass.service.metrics.decisions.WithLabelValues(string(b.decided[i].decision.Outcome)).Inc()
 		}
-		if b.undecided == 0 {
-			if err := tx.SetState(ctx, b.target, ledger.Digest(b.pass.set.state.StateDigest)); err != nil {
-				return err
-			}
-		}
 	} else if !sameInputs(*b.target, b.pass.set.row) {
 		return b.pass.stale(b.target)
+	}
+	if b.undecided == 0 && b.target.StateVersion <= b.pass.set.version {
+		if err := tx.SetState(ctx, b.target, ledger.Digest(b.pass.set.state.StateDigest), b.pass.set.version); err != nil {
+			return err
+		}
 	}
 	if err := tx.SavePatches(ctx, b.target, b.saved...); err != nil {
 		return err
