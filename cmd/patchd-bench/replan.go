@@ -18,6 +18,8 @@ type replanCmd struct {
 	N    int    `name:"n" default:"300" help:"How many patches are pending."`
 	Back int    `default:"3000" help:"The target lies so many commits before HEAD; patches are made of later commits."`
 	Move int    `default:"5" help:"How many times the target moves by one commit."`
+
+	CPUProfile string `name:"cpuprofile" type:"path" placeholder:"FILE" help:"Write a CPU profile of the moves."`
 }
 
 // Help says what is measured.
@@ -71,6 +73,11 @@ func (c *replanCmd) Run(ctx context.Context, b *bench) (err error) {
 	if doc.AgainMS, err = b.state(ctx, s, trials[0].Target, members); err != nil {
 		return err
 	}
+	stop, err := profile(c.CPUProfile, "")
+	if err != nil {
+		return err
+	}
+	defer stop()
 	for _, target := range targets {
 		before := s.repo.Processes()
 		took, err := b.state(ctx, s, target, members)

@@ -68,8 +68,8 @@ func (s *Scratch) window(ctx context.Context, repo *git.Repo, chain []link, poli
 	return w, true, nil
 }
 
-// carry makes the patch of a commit on another base. It is not ok where an object is missing; it does not fit where git
-// conflicts or nothing of the change is left.
+// carry makes the patch of a commit on another base. It is not ok where an object is missing; it does not fit where it edits
+// lines that the base does not have, or nothing of it is left.
 func (p *Pick) carry(ctx context.Context, s *Scratch, repo *git.Repo, parent, baseTree git.OID) (fits, ok bool, err error) {
 	var trees [2]git.OID
 	for i, id := range []git.OID{parent, p.Commit} {
@@ -83,17 +83,23 @@ func (p *Pick) carry(ctx context.Context, s *Scratch, repo *git.Repo, parent, ba
 	if err != nil {
 		return false, false, ctx.Err()
 	}
-	if !merged.Clean || merged.Tree == baseTree {
+	over := merged.Reader(repo)
+	p.Tree = merged.Tree
+	if !merged.Clean {
+		if p.Tree, err = insertAnyway(ctx, over, merged, trees[0], baseTree, trees[1]); err != nil || p.Tree == "" {
+			return false, err == nil, ctx.Err()
+		}
+	}
+	if p.Tree == baseTree {
 		return false, true, nil
 	}
-	if err := repo.WritePack(ctx, merged.Objects); err != nil {
+	if err := repo.WritePack(ctx, over.Objects()); err != nil {
 		return false, false, fmt.Errorf("keep tree at base: %w", err)
 	}
-	p.Tree = merged.Tree
-	if p.Paths, err = s.Changed(ctx, baseTree, merged.Tree); err != nil {
+	if p.Paths, err = s.Changed(ctx, baseTree, p.Tree); err != nil {
 		return false, false, ctx.Err()
 	}
-	p.Diff, err = s.Diff(ctx, baseTree, merged.Tree)
+	p.Diff, err = s.Diff(ctx, baseTree, p.Tree)
 	if err != nil {
 		return false, false, ctx.Err()
 	}
