@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +34,20 @@ func (o *Overlay) Put(t ObjectType, data []byte) OID {
 		o.objects[id] = Object{OID: id, Type: t, Data: data}
 	}
 	return id
+}
+
+// Adopt adds all that another overlay holds, without hashing or parsing it again.
+func (o *Overlay) Adopt(from *Overlay) {
+	if from == nil || from == o {
+		return
+	}
+	from.mu.RLock()
+	objects, trees := maps.Clone(from.objects), maps.Clone(from.trees)
+	from.mu.RUnlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.Copy(o.objects, objects)
+	maps.Copy(o.trees, trees)
 }
 
 // PutBlob adds a file's content.
@@ -120,7 +135,14 @@ func (o *Overlay) ReadTree(ctx context.Context, id OID) (Tree, error) {
 	if !ok {
 		return o.under.ReadTree(ctx, id)
 	}
-	return parseTreeObject(object)
+	tree, err := parseTreeObject(object)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.trees[id] = tree
+	return tree, nil
 }
 
 // ReadCommit implements Reader.
