@@ -126,15 +126,24 @@ func (r *Repo) userEnv() []string {
 	return userEnv(r.opt.UserEnv)
 }
 
+// copyIndex copies an index with its time: git compares the content of files that are no older than the index that knows them,
+// since an edit within the same second may leave size and time as they were.
 func copyIndex(from, to string) error {
-	data, err := os.ReadFile(from) //nolint:gosec // the worktree's own index
+	info, err := os.Stat(from)
 	if os.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read index: %w", err)
 	}
+	data, err := os.ReadFile(from) //nolint:gosec // the worktree's own index
+	if err != nil {
+		return fmt.Errorf("read index: %w", err)
+	}
 	if err := os.WriteFile(to, data, 0o600); err != nil { //nolint:gosec // a path in our own directory
+		return fmt.Errorf("copy index: %w", err)
+	}
+	if err := os.Chtimes(to, info.ModTime(), info.ModTime()); err != nil {
 		return fmt.Errorf("copy index: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +55,24 @@ func TestAWorktreesPresentStateIsWhatAddWouldRecord(t *testing.T) {
 	require.Equal(t, "a", s.git("cat-file", "blob", string(tree)+":dos.crlf"), "line ends as git add would store them")
 	s.git("add", "-A")
 	require.Equal(t, s.git("write-tree"), string(tree))
+}
+
+func TestAnEditOfTheSameSizeWithinOneSecondIsSeen(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	s.git("config", "core.trustctime", "false") // the time of change cannot be set; without it the second counts alone
+	second := time.Date(2024, time.May, 1, 0, 0, 0, 0, time.UTC)
+	path := filepath.Join(s.dir, "edited")
+	s.write("edited", "1\n")
+	require.NoError(t, os.Chtimes(path, second, second))
+	base := s.commit(map[string]string{})
+	require.NoError(t, os.WriteFile(path, []byte("2\n"), 0o600))
+	for _, p := range []string{path, filepath.Join(s.dir, ".git", "index")} {
+		require.NoError(t, os.Chtimes(p, second, second))
+	}
+	tree, err := s.open().WorktreeTree(t.Context(), s.dir, base)
+	require.NoError(t, err)
+	require.Equal(t, "2", s.git("cat-file", "blob", string(tree)+":edited"))
 }
 
 func TestHeadIsReadOfTheWorktreeThatIsNamed(t *testing.T) {
