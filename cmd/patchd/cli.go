@@ -23,8 +23,13 @@ type cli struct {
 	Status    statusCmd    `cmd:"" help:"Show the guarded branches."`
 	List      listCmd      `cmd:"" help:"List patches."`
 	Show      showCmd      `cmd:"" help:"Show a patch and its decision."`
-	Conflicts conflictsCmd `cmd:"" help:"List conflicts and their reasons."`
+	Conflicts conflictsCmd `cmd:"" help:"List conflicts and their reasons, or show one's merge candidate."`
+	Resolve   resolveCmd   `cmd:"" help:"Do something about a conflict or a patch that waits for a person."`
 	Withdraw  withdrawCmd  `cmd:"" help:"Take a patch back."`
+	Seal      sealCmd      `cmd:"" help:"Seal a round: compose and check patches as one."`
+	Land      landCmd      `cmd:"" help:"Land a round that is ready."`
+	Pause     pauseCmd     `cmd:"" help:"Stop new rounds and landings of a branch."`
+	Resume    resumeCmd    `cmd:"" help:"Take rounds and landings again."`
 	Log       logCmd       `cmd:"" help:"Read a branch's ledger."`
 	Verify    verifyCmd    `cmd:"" help:"Check a branch's ledger from end to end."`
 

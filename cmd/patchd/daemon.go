@@ -19,6 +19,7 @@ import (
 	"patchd/coordinator/api"
 	"patchd/coordinator/ledger/pgserver"
 	"patchd/coordinator/service"
+	"patchd/coordinator/service/webhook"
 	"patchd/ownership/symbols"
 )
 
@@ -37,6 +38,7 @@ type daemon struct {
 	workers          int
 	checkWorkers     int
 	allowUnsandboxed bool
+	webhook          webhook.Config
 	ephemeral        bool // the private server dies with this process and leaves nothing: durability would be lost on it
 }
 
@@ -97,6 +99,7 @@ func (d daemon) config(home *dataDir, url string, outlines symbols.Outliner) ser
 		DatabaseURL: url, Repos: d.repos, DataDir: home.path, Version: release, Host: host, Logger: d.app.log, Clock: d.app.clock,
 		Outlines: outlines, SandboxCommand: []string{d.app.self, modeSandbox}, CheckMounts: d.app.checkMounts(), AllowUnsandboxed: d.allowUnsandboxed,
 		Workers: d.workers, CheckWorkers: d.checkWorkers, CheckEnv: d.app.lookup,
+		UserEnv: d.app.environ(), Webhook: d.webhook,
 	}
 }
 

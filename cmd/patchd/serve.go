@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"patchd/coordinator/api"
 	"patchd/coordinator/service"
+	"patchd/coordinator/service/webhook"
 	"patchd/worktree/git"
 )
 
@@ -22,8 +25,12 @@ type serveCmd struct {
 	AllowRemote bool     `help:"Allow --listen on an address that other machines reach. The connection is not encrypted: put TLS in front."`
 	AllowHost   []string `placeholder:"NAME" help:"A host name by which clients may call the daemon, beside IP addresses and localhost."`
 
-	Workers                int  `default:"2" help:"Patches planned at once."`
-	CheckWorkers           int  `default:"1" help:"Checks run at once."`
+	Workers           int    `default:"2" help:"Patches planned at once."`
+	CheckWorkers      int    `default:"1" help:"Checks run at once."`
+	Webhook           string `placeholder:"URL" env:"PATCHD_WEBHOOK" help:"Tell this URL what was decided and landed, signed with the secret."`
+	WebhookSecretFile string `type:"path" placeholder:"FILE" env:"PATCHD_WEBHOOK_SECRET_FILE" help:"The secret shared with the receiver, at least 16 bytes; a final newline is not part of it."`
+	WebhookAllowHTTP  bool   `name:"webhook-allow-http" help:"Allow an unencrypted webhook to another machine."`
+
 	AllowUnsandboxedChecks bool `help:"Run checks unconfined where this machine offers no way to confine them."`
 }
 
@@ -35,7 +42,8 @@ in good order; after a crash the next start finishes what was under way.
 Examples:
   patchd serve --repo .
   patchd serve --repo web=/srv/web --repo /srv/api --target main --target release
-  patchd serve --repo . --listen 127.0.0.1:7777 --database-url postgres:///patchd`
+  patchd serve --repo . --listen 127.0.0.1:7777 --database-url postgres:///patchd
+  patchd serve --repo . --webhook https://ci.example/patchd --webhook-secret-file secret`
 }
 
 // Run serves until the context ends.
@@ -51,8 +59,12 @@ func (s *serveCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	hook, err := s.webhook(a)
+	if err != nil {
+		return err
+	}
 	d := daemon{
-		app: a, dir: dir, repos: repos, databaseURL: s.DatabaseURL, listen: s.Listen, hosts: lower(s.AllowHost),
+		app: a, webhook: hook, dir: dir, repos: repos, databaseURL: s.DatabaseURL, listen: s.Listen, hosts: lower(s.AllowHost),
 		workers: s.Workers, checkWorkers: s.CheckWorkers, allowUnsandboxed: s.AllowUnsandboxedChecks,
 	}
 	return d.run(ctx, func(info daemonInfo) error {
@@ -80,6 +92,28 @@ func (s *serveCmd) checkListen() error {
 		return nil
 	}
 	return usagef("listen on 127.0.0.1, or add --allow-remote", "--listen %s can be reached from other machines", s.Listen)
+}
+
+// webhook reads whom to tell, and the secret.
+func (s *serveCmd) webhook(a *app) (webhook.Config, error) {
+	c := webhook.Config{URL: s.Webhook, AllowHTTP: s.WebhookAllowHTTP}
+	switch {
+	case s.Webhook == "" && s.WebhookSecretFile == "":
+		return c, nil
+	case s.Webhook == "" || s.WebhookSecretFile == "":
+		return c, usagef("give both", "--webhook and --webhook-secret-file belong together")
+	}
+	secret, err := os.ReadFile(a.path(s.WebhookSecretFile))
+	if err != nil {
+		return c, usage(err, "give --webhook-secret-file FILE")
+	}
+	c.Secret = bytes.TrimRight(secret, "\r\n")
+	sender, err := webhook.New(c, a.clock)
+	if err != nil {
+		return c, usage(err, "")
+	}
+	sender.Close()
+	return c, nil
 }
 
 // repositories reads the --repo flags and finds each repository's targets.

@@ -42,11 +42,20 @@ func renderPatch(w io.Writer, p *service.Patch) {
 	if p.Problem != "" {
 		line(w, "problem    %s", p.Problem)
 	}
+	switch {
+	case p.Decision == nil && p.Outcome != "":
+		line(w, "outcome    %s %s", p.Outcome, codes(p.Codes))
+	case p.Decision != nil && p.Outcome != p.Decision.Outcome && p.Outcome != "":
+		line(w, "published  %s%s: by itself the patch is what follows, among the pending ones it is this", p.Outcome, inParentheses(codes(p.Codes)))
+	}
+	renderSet(w, p)
+	if p.Version > 0 {
+		line(w, "version    %d", p.Version)
+	}
 	if p.Decision != nil {
 		renderDecision(w, p.Decision)
-		return
 	}
-	if p.Outcome != "" {
-		line(w, "outcome    %s %s", p.Outcome, codes(p.Codes))
+	if p.Merge != nil {
+		renderMerge(w, p.Merge, "")
 	}
 }
