@@ -90,8 +90,14 @@ func (r *stateRun) meetings(ctx context.Context, standing map[Identity]bool) (en
 	for i, id := range ids {
 		sides[i] = r.judged[id].plan.Side
 	}
+	plans := make([]*Plan, len(ids))
+	for i, id := range ids {
+		plans[i] = r.judged[id].plan
+	}
 	var pairs [][2]Identity
-	for _, p := range worktree.SharingPairs(sides) {
+	near := slices.Concat(worktree.SharingPairs(sides), namedPairs(plans))
+	slices.SortFunc(near, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for _, p := range slices.Compact(near) {
 		if pair := pairOf(ids[p[0]], ids[p[1]]); !r.links.related(pair[0], pair[1]) {
 			pairs = append(pairs, pair)
 		}

@@ -46,6 +46,7 @@ type meeting struct {
 	rules       worktree.Rules
 	policy      *Policy
 	left, right meeter
+	lines       *worktree.Comparison
 }
 
 func (e *Engine) newMeeting(ctx context.Context, target git.OID, x planPair) (*meeting, error) {
@@ -55,9 +56,7 @@ func (e *Engine) newMeeting(ctx context.Context, target git.OID, x planPair) (*m
 	}
 	ov := git.NewOverlay(e.repo)
 	for _, p := range []*Plan{x.p, x.q} {
-		for _, o := range p.Objects.Objects() {
-			ov.Put(o.Type, o.Data)
-		}
+		ov.Adopt(p.Objects)
 	}
 	m := &meeting{engine: e, ov: ov, rules: e.rulesOf(commit.Tree, x.p.Policy), policy: x.p.Policy}
 	g, err := e.groundOn(ctx, ov, commit, x.between, m.rules)
@@ -67,40 +66,69 @@ func (e *Engine) newMeeting(ctx context.Context, target git.OID, x planPair) (*m
 	if m.left, err = e.meeterOn(ctx, ov, x.p, g.tip.Tree, m.rules); err != nil {
 		return nil, err
 	}
-	m.right, err = e.meeterOn(ctx, ov, x.q, g.tip.Tree, m.rules)
+	if m.right, err = e.meeterOn(ctx, ov, x.q, g.tip.Tree, m.rules); err != nil {
+		return nil, err
+	}
+	m.lines, err = worktree.Compare(ctx, ov, m.left.side, m.right.side, m.rules)
 	return m, err
 }
 
-// compare finds what speaks against the two going together: lines with git's second opinion, both ways round, and symbols.
+// compare finds what speaks against the two going together: lines, with git's second opinion both ways round where a path is
+// shared, and symbols.
 func (m *meeting) compare(ctx context.Context) (*encounter, error) {
-	there, err := m.rebase(ctx, m.left.side, m.right.side)
+	lines, err := lineReasons(m.lines.Reasons)
 	if err != nil {
 		return nil, err
-	}
-	back, err := m.rebase(ctx, m.right.side, m.left.side)
-	if err != nil {
-		return nil, err
-	}
-	out, err := lineReasons(slices.Concat(there.Reasons, back.Reasons))
-	if err != nil {
-		return nil, err
-	}
-	if there.Tree != back.Tree && there.Tree != "" && back.Tree != "" {
-		differing, err := git.DiffTrees(ctx, m.ov, there.Tree, back.Tree)
-		if err != nil {
-			return nil, fmt.Errorf("compare the two ways round: %w", err)
-		}
-		for _, d := range differing {
-			out = append(out, Reason{Class: ClassStructural, Code: CodePlacementAmbiguous, Path: d.Path})
-		}
 	}
 	structural, err := m.structural(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := &encounter{reasons: sortedReasons(append(out, structural...))}
-	found.blobs, err = blobsAt(ctx, m.ov, there.Tree, found.reasons)
+	out := sortedReasons(append(lines, structural...))
+	if !m.lines.NeedsOpinion() && (len(out) == 0 || !Composable(codesOf(out))) {
+		return &encounter{reasons: out}, nil
+	}
+	tree, opinion, err := m.bothWays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &encounter{reasons: sortedReasons(append(out, opinion...))}
+	found.blobs, err = blobsAt(ctx, m.ov, tree, found.reasons)
 	return found, err
+}
+
+// bothWays puts each of the two on the other: it gives what comes of it, and what git has to say against it.
+func (m *meeting) bothWays(ctx context.Context) (git.OID, []Reason, error) {
+	there, err := m.rebase(ctx, m.left.side, m.right.side)
+	if err != nil {
+		return "", nil, err
+	}
+	back, err := m.rebase(ctx, m.right.side, m.left.side)
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := lineReasons(slices.Concat(there.Reasons, back.Reasons))
+	if err != nil {
+		return "", nil, err
+	}
+	if there.Tree != back.Tree && there.Tree != "" && back.Tree != "" {
+		differing, err := git.DiffTrees(ctx, m.ov, there.Tree, back.Tree)
+		if err != nil {
+			return "", nil, fmt.Errorf("compare the two ways round: %w", err)
+		}
+		for _, d := range differing {
+			out = append(out, Reason{Class: ClassStructural, Code: CodePlacementAmbiguous, Path: d.Path})
+		}
+	}
+	return there.Tree, out, nil
+}
+
+func codesOf(reasons []Reason) []Code {
+	out := make([]Code, len(reasons))
+	for i, r := range reasons {
+		out[i] = r.Code
+	}
+	return out
 }
 
 func (m *meeting) rebase(ctx context.Context, patch, onto *worktree.Side) (*worktree.Result, error) {
@@ -126,7 +154,8 @@ func (m *meeting) structural(ctx context.Context) ([]Reason, error) {
 		SameSymbol: ownership.SameSymbol(m.policy.Ownership.SameSymbol), ReviewCoupled: m.policy.Ownership.Coupled == "review",
 	}
 	var err error
-	if in.Files, err = sharedFiles(ctx, m.ov, m.left.side, m.right.side); err != nil || len(in.Files) == 0 {
+	chosen := m.engine.loading.Files(m.left.side.Paths(), m.right.side.Paths(), relatedFiles)
+	if in.Files, err = comparedFiles(ctx, m.ov, m.left.side, m.right.side, chosen); err != nil || len(in.Files) == 0 {
 		return nil, err
 	}
 	found, err := ownership.Classify(ctx, m.engine.outlines, in)

@@ -33,6 +33,7 @@ type EngineConfig struct {
 type Engine struct {
 	repo     Repository
 	outlines symbols.Outliner
+	loading  *ownership.Loading
 	cache    *caches
 }
 
@@ -42,7 +43,7 @@ func NewEngine(c EngineConfig) *Engine {
 	if outlines == nil {
 		outlines = byLines{}
 	}
-	return &Engine{repo: c.Repo, outlines: outlines, cache: newCaches()}
+	return &Engine{repo: c.Repo, outlines: outlines, loading: ownership.NewLoading(), cache: newCaches()}
 }
 
 // Plan is a patch as the applicability stage leaves it, and what the later stages need.
@@ -58,6 +59,7 @@ type Plan struct {
 	meta  worktree.CandidateMeta
 	owned []ownership.Hunk // what the manifest declares, in the lines of Side's base
 	cases []openCase
+	names *ownership.Names // by which it can matter to files that it does not touch
 }
 
 // Identity is what the plan is of.

@@ -32,6 +32,11 @@ func (p *planner) checkOwnedHunks(ctx context.Context) error {
 		}
 		touches = append(touches, t)
 	}
+	names, err := ownership.NamesOf(ctx, p.engine.outlines, touches)
+	if err != nil {
+		return fmt.Errorf("read names: %w", err)
+	}
+	p.out.names = names
 	claim, err := ownership.Own(ctx, p.engine.outlines, touches, p.declared())
 	var broken *ownership.HunkError
 	if errors.As(err, &broken) {

@@ -129,18 +129,31 @@ func (p *planner) structural(ctx context.Context, r *worktree.Result) ([]Reason,
 		LeftOwned: p.declared(), LeftName: "the patch", RightName: "the target",
 		SameSymbol: ownership.SameSymbol(p.policy.Ownership.SameSymbol), ReviewCoupled: p.policy.Ownership.Coupled == "review",
 	}
-	var err error
-	if in.Files, err = sharedFiles(ctx, p.objects, p.side, r.Target); err != nil {
+	chosen := p.engine.loading.Files(p.side.Paths(), p.since.paths(), relatedFiles)
+	target, err := p.sinceSide(ctx, r.Target, chosen)
+	if err != nil {
 		return nil, err
 	}
-	if len(in.Files) == 0 {
-		return nil, nil
+	if in.Files, err = comparedFiles(ctx, p.objects, p.side, target, chosen); err != nil || len(in.Files) == 0 {
+		return nil, err
 	}
 	found, err := ownership.Classify(ctx, p.engine.outlines, in)
 	if err != nil {
 		return nil, fmt.Errorf("compare symbols: %w", err)
 	}
 	return p.adopt(found)
+}
+
+// sinceSide is what happened to the target in the files that the patch meets and in those that were chosen beside them.
+func (p *planner) sinceSide(ctx context.Context, met *worktree.Side, chosen []string) (*worktree.Side, error) {
+	more, err := p.since.SideOf(ctx, p.objects, func(path string) bool {
+		_, known := met.File(path)
+		return !known && slices.Contains(chosen, path)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read files beside the patch's: %w", err)
+	}
+	return &worktree.Side{Base: met.Base, Result: met.Result, Files: slices.Concat(met.Files, more.Files)}, nil
 }
 
 // adopt turns ownership's words into the record's.

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"patchd/ownership"
 	"patchd/worktree"
@@ -10,25 +11,54 @@ import (
 	"patchd/worktree/git"
 )
 
-// sharedFiles are the files of one tree that both sides change, as ownership compares them.
-func sharedFiles(ctx context.Context, r git.Reader, left, right *worktree.Side) ([]ownership.File, error) {
+// relatedFiles bounds how many files that one side alone touches are read because they may refer to what the other side
+// changed (protocol 1).
+const relatedFiles = 32
+
+// comparedFiles are the files of one tree that ownership compares: those that both sides change, and of the others those that
+// were chosen because they may refer to what the other side changed.
+func comparedFiles(ctx context.Context, r git.Reader, left, right *worktree.Side, chosen []string) ([]ownership.File, error) {
 	var out []ownership.File
+	met := map[string]bool{}
+	related := false
 	for i := range left.Files {
 		ours := &left.Files[i]
-		if ours.Src == "" {
+		theirs, both := right.File(ours.Src)
+		both = both && ours.Src != "" && theirs.Src == ours.Src
+		if !both && !slices.Contains(chosen, ours.Path()) {
 			continue
 		}
-		theirs, both := right.File(ours.Src)
-		if !both || theirs.Src != ours.Src {
-			continue
+		if both {
+			met[ours.Src] = true
+		} else {
+			theirs = unchanged(ours)
 		}
 		f, err := sharedFile(ctx, r, ours, theirs)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, f)
+		out, related = append(out, f), related || both
+	}
+	for i := range right.Files {
+		theirs := &right.Files[i]
+		if theirs.Src != "" && met[theirs.Src] || !slices.Contains(chosen, theirs.Path()) {
+			continue
+		}
+		f, err := sharedFile(ctx, r, unchanged(theirs), theirs)
+		if err != nil {
+			return nil, err
+		}
+		out, related = append(out, f), true
+	}
+	if !related {
+		return nil, nil // one side alone: there is nothing to compare
 	}
 	return out, nil
+}
+
+// unchanged is what a side does to a file that only the other side changes.
+func unchanged(f *worktree.FileChange) *worktree.FileChange {
+	return &worktree.FileChange{Src: f.Src, Dst: f.Src, Old: f.Old, New: f.Old, Text: f.Text}
 }
 
 func sharedFile(ctx context.Context, r git.Reader, ours, theirs *worktree.FileChange) (ownership.File, error) {
@@ -66,4 +96,37 @@ func versionOf(ctx context.Context, r git.Reader, path string, e git.Entry, text
 
 func ownEdits(edits []diff.Edit) []ownership.Edit {
 	return ownership.Edits(len(edits), func(i int) (start, end, lines int) { return edits[i].Start, edits[i].End, len(edits[i].New) })
+}
+
+// namedPairs gives the pairs of plans of which one defines or removes a name that the other uses or defines too: they can
+// overlap without sharing a path. Ascending, the smaller index first.
+func namedPairs(plans []*Plan) [][2]int {
+	defines, mentions := map[string][]int{}, map[string][]int{}
+	for i, p := range plans {
+		if p.names == nil {
+			continue
+		}
+		for _, name := range p.names.Defines {
+			defines[name] = append(defines[name], i)
+		}
+		for _, name := range p.names.Uses {
+			mentions[name] = append(mentions[name], i)
+		}
+	}
+	pairs := map[[2]int]bool{}
+	for name, by := range defines {
+		for _, a := range by {
+			for _, b := range slices.Concat(by, mentions[name]) {
+				if a != b {
+					pairs[[2]int{min(a, b), max(a, b)}] = true
+				}
+			}
+		}
+	}
+	out := make([][2]int, 0, len(pairs))
+	for p := range pairs {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	return out
 }
