@@ -49,7 +49,8 @@ func New(t TB) *Repo {
 	t.Helper()
 	r := &Repo{t: t, dir: filepath.Join(t.TempDir(), "repo")}
 	r.env = []string{
-		"PATH=" + os.Getenv("PATH"), //nolint:forbidigo // where git is "HOME=" + t.TempDir(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "TZ=UTC",
+		"PATH=" + os.Getenv("PATH"), //nolint:forbidigo // where git is
+		"HOME=" + t.TempDir(), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "TZ=UTC",
 		"GIT_AUTHOR_NAME=A U Thor", "GIT_AUTHOR_EMAIL=author@example.com", "GIT_COMMITTER_NAME=C O Mitter", "GIT_COMMITTER_EMAIL=committer@example.com",
 	}
 	if err := os.MkdirAll(r.dir, 0o755); err != nil { //nolint:gosec // a checkout is readable
