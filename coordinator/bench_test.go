@@ -39,6 +39,37 @@ func crowd(tb testing.TB, b *bench, n int) coordinator.Inputs {
 	return in
 }
 
+// changelog is a set of 300 pending patches, each of which edits a file of its own and adds a line to one changelog.
+func changelog(tb testing.TB, b *bench, policy string) coordinator.Inputs {
+	tb.Helper()
+	tree := texts{coordinator.PolicyPath: policy, "CHANGES": "# Changes\n\n* old\n"}
+	for i := range pendingPatches {
+		tree[fmt.Sprintf("f%d", i)] = tenLines
+	}
+	base := b.commit("", tree)
+	var list []*coordinator.Submission
+	for i := range pendingPatches {
+		name := fmt.Sprintf("f%d", i)
+		from := texts{name: tenLines, "CHANGES": tree["CHANGES"]}
+		list = append(list, b.make(base, from, texts{name: ten("two", "TWO"), "CHANGES": fmt.Sprintf("# Changes\n\n* %d\n* old\n", i)}, nil))
+	}
+	return at(base, list...)
+}
+
+// BenchmarkStateWithOneChangelog works out a set that meets in one file, as a union path and as any other.
+func BenchmarkStateWithOneChangelog(b *testing.B) {
+	for name, policy := range map[string]string{"union": "version: 1\nmerge:\n  union: [CHANGES]\n", "contended": "version: 1\n"} {
+		b.Run(name, func(b *testing.B) {
+			w := newBench(b)
+			in := changelog(b, w, policy)
+			for b.Loop() {
+				_, _, err := w.engineOf().State(b.Context(), in)
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
 func (b *bench) engineOf() *coordinator.Engine {
 	return coordinator.NewEngine(coordinator.EngineConfig{Repo: b.git, Outlines: symbols.NewInProcess(0)})
 }

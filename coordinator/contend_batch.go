@@ -45,7 +45,7 @@ func (e *Engine) contend(ctx context.Context, target git.OID, pairs []planPair) 
 
 // contendBatch compares some of the pairs: first as far as git is not needed, then, with git's answers, to the end.
 func (e *Engine) contendBatch(ctx context.Context, target git.OID, pairs []planPair, which []int, out []*encounter) error {
-	asked := &opinions{objects: git.NewOverlay(e.repo), known: map[git.Merge]git.MergeResult{}, put: map[git.OID]bool{}}
+	asked := &opinions{objects: git.NewOverlay(e.repo), known: map[git.Merge]git.MergeResult{}}
 	meetings := make([]*meeting, len(which))
 	err := eachOf(ctx, len(which), func(ctx context.Context, i int) error {
 		x := pairs[which[i]]
@@ -89,6 +89,9 @@ func (e *Engine) meetingOf(ctx context.Context, target git.OID, x planPair, aske
 		return nil, err
 	}
 	m.merger = asked
+	if !m.lines.NeedsOpinion() {
+		return m, nil
+	}
 	for _, way := range [][2]meeter{{m.left, m.right}, {m.right, m.left}} {
 		if _, err := m.rebase(ctx, way[0].side, way[1].side); err != nil && !errors.Is(err, errAsked) {
 			return nil, err
@@ -114,7 +117,6 @@ var errAsked = errors.New("git's opinion is not there yet")
 type opinions struct {
 	mu      sync.Mutex
 	objects *git.Overlay
-	put     map[git.OID]bool
 	merges  []git.Merge
 	known   map[git.Merge]git.MergeResult
 }
@@ -131,12 +133,7 @@ func (o *opinions) MergeTree(_ context.Context, ov *git.Overlay, base, ours, the
 	}
 	o.known[m] = git.MergeResult{}
 	o.merges = append(o.merges, m)
-	for _, object := range ov.Objects() {
-		if !o.put[object.OID] {
-			o.put[object.OID] = true
-			o.objects.Put(object.Type, object.Data)
-		}
-	}
+	o.objects.Adopt(ov)
 	return git.MergeResult{}, errAsked
 }
 

@@ -60,9 +60,7 @@ func (e *Engine) groundOn(ctx context.Context, ov *git.Overlay, target *git.Comm
 func (e *Engine) compose(ctx context.Context, ov *git.Overlay, target *git.Commit, plans []*Plan, rules worktree.Rules) ([]link, error) {
 	c := &composer{engine: e, ov: ov, target: target, rules: rules, parent: target, trees: map[Identity]git.OID{}}
 	for _, p := range plans {
-		for _, o := range p.Objects.Objects() {
-			ov.Put(o.Type, o.Data)
-		}
+		ov.Adopt(p.Objects)
 	}
 	current := target.Tree
 	for _, level := range levels(plans) {

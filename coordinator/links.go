@@ -254,3 +254,13 @@ func (l *links) related(a, b Identity) bool {
 	_, ba := slices.BinarySearch(l.closures[b], a)
 	return ab || ba
 }
+
+// flat reports whether no patch depends on another that is pending.
+func (l *links) flat() bool {
+	for _, closure := range l.closures {
+		if len(closure) > 0 {
+			return false
+		}
+	}
+	return true
+}
