@@ -25,8 +25,8 @@ type demoCmd struct{}
 func (*demoCmd) Help() string {
 	return `A disposable repository gets a commit A and three branches: P1 and P2 edit the function parseHeader, P3 edits another file.
 P1 lands. P2 and P3 then go to two fresh daemons, each with its own PostgreSQL, in both orders. The table shows what was
-decided and that every id is the same in both orders, and the same as the reference gives without a daemon. Nothing is left
-behind.
+decided and that every id is the same in both orders, and the same as the reference gives without a daemon. What is ready is
+sealed as a round and landed. Nothing is left behind.
 
 Examples:
   patchd demo
@@ -49,7 +49,8 @@ type demoDecision struct {
 // demoRun is one order of arrival, or the reference.
 type demoRun struct {
 	Name      string         `json:"name"`
-	Decisions []demoDecision `json:"decisions"` // P2, P3, whatever the order of arrival
+	Decisions []demoDecision `json:"decisions"`        // P2, P3, whatever the order of arrival
+	Landed    git.OID        `json:"landed,omitempty"` // where main is after the round; the reference lands nothing
 }
 
 type demoDocument struct {
@@ -101,7 +102,7 @@ func (*demoCmd) Run(ctx context.Context, a *app) (err error) {
 	return nil
 }
 
-// demoAgrees reports whether every run decided the same.
+// demoAgrees reports whether every run decided the same, and every daemon landed the same.
 func demoAgrees(runs []demoRun) bool {
 	first, err := json.Marshal(runs[0].Decisions)
 	if err != nil {
@@ -109,11 +110,11 @@ func demoAgrees(runs []demoRun) bool {
 	}
 	for _, r := range runs[1:] {
 		other, err := json.Marshal(r.Decisions)
-		if err != nil || string(other) != string(first) {
+		if err != nil || string(other) != string(first) || r.Landed != "" && r.Landed != runs[0].Landed {
 			return false
 		}
 	}
-	return true
+	return runs[0].Landed != ""
 }
 
 // prepareDemo makes a repository in which P1 has landed, and the changes of P2 and P3 from A.
@@ -160,7 +161,10 @@ func (a *app) demoOrder(ctx context.Context, root string, order []string) (run d
 			return err
 		}
 		defer c.Close()
-		run.Decisions, err = feedDemo(ctx, c, order, changes)
+		if run.Decisions, err = feedDemo(ctx, c, order, changes); err != nil {
+			return err
+		}
+		run.Landed, err = landReady(ctx, c)
 		return err
 	})
 	return run, err
@@ -195,6 +199,27 @@ func feedDemo(ctx context.Context, c *client.Client, order []string, changes map
 		out = append(out, demoDecisionOf(name, p.Title, p.Decision))
 	}
 	return out, nil
+}
+
+// landReady seals what is ready as a round and lands it.
+func landReady(ctx context.Context, c *client.Client) (git.OID, error) {
+	sealed, err := c.Seal(ctx, client.Place{}, nil)
+	if err != nil {
+		return "", fmt.Errorf("seal: %w", err)
+	}
+	for !sealed.Ready() {
+		if sealed.Over() {
+			return "", fmt.Errorf("round %d is %s: %s", sealed.Number, sealed.Status, sealed.Message)
+		}
+		if sealed, err = c.WaitRound(ctx, client.Place{}, sealed.Number, time.Minute); err != nil {
+			return "", fmt.Errorf("wait for the round: %w", err)
+		}
+	}
+	landed, err := c.Land(ctx, client.Place{}, sealed.Number)
+	if err != nil {
+		return "", fmt.Errorf("land: %w", err)
+	}
+	return landed.Head, nil
 }
 
 // demoReference decides both without a daemon.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"patchd/coordinator"
+	"patchd/worktree/git"
 )
 
 // render writes the demo's story as a table.
@@ -27,6 +28,9 @@ func (d demoDocument) render(w io.Writer) {
 		line(w, "%s %q: %s", decision.Patch, decision.Title, meaning(decision))
 	}
 	line(w, "")
+	if landed := d.Runs[0].Landed; landed != "" {
+		line(w, "What is ready was sealed as a round and landed: main is at %s in both orders%s.", short(landed), d.sameAsCandidate(landed))
+	}
 	if d.Agree {
 		line(w, "Every id is the same in both orders and without a daemon (git %s, %.1f s).", d.GitVersion, d.Seconds)
 	}
@@ -34,6 +38,7 @@ func (d demoDocument) render(w io.Writer) {
 	line(w, "  patchd doctor                       what is missing, and how to mend it")
 	line(w, "  patchd init && patchd serve --repo .")
 	line(w, "  patchd submit --base main --wait    from another worktree or branch")
+	line(w, "  patchd land --when-green            seal what is ready, check it as one, land it")
 }
 
 func (d demoDocument) rows(i int, first demoDecision) [][]string {
@@ -64,6 +69,16 @@ func (d demoDocument) rows(i int, first demoDecision) [][]string {
 		rows = append(rows, append(append(row, values...), same))
 	}
 	return rows
+}
+
+// sameAsCandidate says whether what landed is a candidate as it was decided.
+func (d demoDocument) sameAsCandidate(landed git.OID) string {
+	for _, decision := range d.Runs[0].Decisions {
+		if decision.Candidate == landed {
+			return ", the very candidate of " + decision.Patch
+		}
+	}
+	return ""
 }
 
 // meaning says in a sentence what a decision comes to.

@@ -82,7 +82,7 @@ type demoCommits struct {
 
 // makeDemoRepository makes commit A on main and the three branches, the same ids each time.
 func makeDemoRepository(ctx context.Context, dir string) (commits demoCommits, err error) {
-	if err := makeRepository(dir, "main"); err != nil {
+	if err := makeRepository(dir, "p1"); err != nil { // main is checked out nowhere: it can be moved
 		return commits, err
 	}
 	repo, err := git.Open(ctx, dir, git.Options{})
