@@ -19,6 +19,9 @@ func candidateRef(id coordinator.Identity) git.Ref {
 	return git.Ref("refs/patchd/candidates/" + string(id[:20]))
 }
 
+// refTries bounds how often a ref of patchd's own is moved again when another daemon moved it first.
+const refTries = 5
+
 // AlarmError says that a ref of patchd's own holds what patchd did not put there. It is never overwritten.
 type AlarmError struct {
 	Ref   git.Ref
@@ -41,6 +44,10 @@ func (r *repository) moveCandidates(ctx context.Context, wants map[coordinator.I
 
 // moveCandidatesLocked is moveCandidates for who holds the lock of the repository's refs.
 func (r *repository) moveCandidatesLocked(ctx context.Context, wants map[coordinator.Identity]git.OID) (map[coordinator.Identity]error, error) {
+	return r.moveCandidatesTimes(ctx, wants, refTries)
+}
+
+func (r *repository) moveCandidatesTimes(ctx context.Context, wants map[coordinator.Identity]git.OID, tries int) (map[coordinator.Identity]error, error) {
 	alarms := map[coordinator.Identity]error{}
 	var updates []git.RefUpdate
 	for _, id := range slices.Sorted(maps.Keys(wants)) {
@@ -67,7 +74,12 @@ func (r *repository) moveCandidatesLocked(ctx context.Context, wants map[coordin
 		}
 		updates = append(updates, git.RefUpdate{Ref: ref, Old: found, New: want})
 	}
-	if err := r.git.UpdateRefs(ctx, updates); err != nil {
+	err := r.git.UpdateRefs(ctx, updates)
+	var raced *git.RefConflictError
+	if errors.As(err, &raced) && tries > 1 { // another daemon works on the same repository
+		return r.moveCandidatesTimes(ctx, wants, tries-1)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("move candidate refs: %w", err)
 	}
 	return alarms, nil
@@ -83,6 +95,16 @@ func (r *repository) moveOwn(ctx context.Context, ref git.Ref, want git.OID, our
 
 // moveLocked is moveOwn for who holds the lock of the repository's refs.
 func (r *repository) moveLocked(ctx context.Context, ref git.Ref, want git.OID, ours func(context.Context, git.OID) (bool, error)) error {
+	for try := 1; ; try++ {
+		err := r.tryToMove(ctx, ref, want, ours)
+		var raced *git.RefConflictError
+		if try == refTries || !errors.As(err, &raced) {
+			return err
+		}
+	}
+}
+
+func (r *repository) tryToMove(ctx context.Context, ref git.Ref, want git.OID, ours func(context.Context, git.OID) (bool, error)) error {
 	found, exists, err := r.git.Resolve(ctx, ref)
 	if err != nil {
 		return fmt.Errorf("read ref %s: %w", ref, err)
