@@ -9,12 +9,12 @@ import (
 
 	"patchd/coordinator"
 	"patchd/ownership/symbols"
-	"patchd/worktree/git"
 )
 
 const pendingPatches = 300
 
-// crowd is a set of 300 pending patches, n of which edit one file in places apart, at a target that has moved since.
+// crowd is a set of 300 pending patches, n of which edit one file in places apart, at a target
+// that has touched every file since.
 func crowd(tb testing.TB, b *bench, n int) coordinator.Inputs {
 	tb.Helper()
 	lines := make([]string, 8*n+8)
@@ -34,8 +34,12 @@ func crowd(tb testing.TB, b *bench, n int) coordinator.Inputs {
 		change := texts{name(i): strings.Replace(file, lines[at], "changed\n", 1)}
 		list = append(list, b.make(base, texts{name(i): file}, change, map[string]any{"title": fmt.Sprint("p", i)}))
 	}
+	moved := texts{"other": "O\n"}
+	for i := range pendingPatches {
+		moved[name(i)] = "first\n" + file
+	}
 	in := at(base, list...)
-	in.Target = b.commit(base, tree.with(texts{"other": "O\n", name(0): "first\n" + file}))
+	in.Target = b.commit(base, tree.with(moved))
 	return in
 }
 
@@ -122,7 +126,7 @@ func BenchmarkComposeRound(b *testing.B) {
 	}
 	require.Len(b, plans, pendingPatches)
 	for b.Loop() {
-		_, err := engine.ComposeRound(b.Context(), git.OID(in.Target), plans)
+		_, err := engine.ComposeRound(b.Context(), in.Target, plans)
 		require.NoError(b, err)
 	}
 }

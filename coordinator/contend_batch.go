@@ -45,7 +45,7 @@ func (e *Engine) contend(ctx context.Context, target git.OID, pairs []planPair) 
 
 // contendBatch compares some of the pairs: first as far as git is not needed, then, with git's answers, to the end.
 func (e *Engine) contendBatch(ctx context.Context, target git.OID, pairs []planPair, which []int, out []*encounter) error {
-	asked := &opinions{objects: git.NewOverlay(e.repo), known: map[git.Merge]git.MergeResult{}}
+	asked := newOpinions(e.repo)
 	meetings := make([]*meeting, len(which))
 	err := eachOf(ctx, len(which), func(ctx context.Context, i int) error {
 		x := pairs[which[i]]
@@ -118,7 +118,17 @@ type opinions struct {
 	mu      sync.Mutex
 	objects *git.Overlay
 	merges  []git.Merge
-	known   map[git.Merge]git.MergeResult
+	known   map[git.Merge]opinion
+}
+
+// opinion is git's answer about one merge, or why there is none.
+type opinion struct {
+	merge git.MergeResult
+	err   error
+}
+
+func newOpinions(r git.Reader) *opinions {
+	return &opinions{objects: git.NewOverlay(r), known: map[git.Merge]opinion{}}
 }
 
 // MergeTree gives git's merge, or notes that it is asked for.
@@ -126,12 +136,10 @@ func (o *opinions) MergeTree(_ context.Context, ov *git.Overlay, base, ours, the
 	m := git.Merge{Base: base, Ours: ours, Theirs: theirs}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if known, ok := o.known[m]; ok && known.Tree != "" {
-		return known, nil
-	} else if ok {
-		return known, errAsked
+	if known, ok := o.known[m]; ok {
+		return known.merge, known.err
 	}
-	o.known[m] = git.MergeResult{}
+	o.known[m] = opinion{err: errAsked}
 	o.merges = append(o.merges, m)
 	o.objects.Adopt(ov)
 	return git.MergeResult{}, errAsked
@@ -141,20 +149,36 @@ func (o *opinions) MergeTree(_ context.Context, ov *git.Overlay, base, ours, the
 func (o *opinions) answer(ctx context.Context, repo Repository) error {
 	const least = 32 // merges for which another process pays
 	parts := min(max(runtime.GOMAXPROCS(0), 1), (len(o.merges)+least-1)/least)
-	results := make([][]git.MergeResult, parts)
+	results := make([][]opinion, parts)
 	part := func(i int) []git.Merge { return o.merges[i*len(o.merges)/parts : (i+1)*len(o.merges)/parts] }
 	err := eachOf(ctx, parts, func(ctx context.Context, i int) error {
-		var err error
-		results[i], err = repo.MergeTrees(ctx, o.objects, part(i))
-		return err
+		results[i] = ask(ctx, repo, o.objects, part(i))
+		return ctx.Err()
 	})
 	if err != nil {
-		return fmt.Errorf("ask git for its merges: %w", err)
+		return err
 	}
 	for i := range parts {
 		for k, m := range part(i) {
 			o.known[m] = results[i][k]
 		}
 	}
+	o.merges = nil
 	return nil
+}
+
+// ask gives git's merges. What git cannot merge, such as a tree of which an object is missing, ends the process that was to
+// merge all: then each is asked for by itself, so that it is nobody else's trouble.
+func ask(ctx context.Context, repo Repository, objects *git.Overlay, merges []git.Merge) []opinion {
+	out := make([]opinion, len(merges))
+	together, err := repo.MergeTrees(ctx, objects, merges)
+	for i, m := range merges {
+		switch {
+		case err == nil:
+			out[i].merge = together[i]
+		case ctx.Err() == nil:
+			out[i].merge, out[i].err = repo.MergeTree(ctx, objects, m.Base, m.Ours, m.Theirs)
+		}
+	}
+	return out
 }

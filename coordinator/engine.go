@@ -139,6 +139,8 @@ type Circumstances struct {
 	Reverted []git.OID
 	// Rulings is R.
 	Rulings Rulings
+
+	merger worktree.Merger // git where it is nil
 }
 
 // Plan decides a patch that depends on nothing pending as far as it goes without running anything.

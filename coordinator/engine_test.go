@@ -26,20 +26,20 @@ type bench struct {
 	engine *coordinator.Engine
 }
 
-func newBench(t testing.TB) *bench {
-	t.Helper()
-	r := gittest.New(t)
+func newBench(tb testing.TB) *bench {
+	tb.Helper()
+	r := gittest.New(tb)
 	r.Commit("start", gittest.Tree{"README": "start\n"})
-	return openBench(t, r)
+	return openBench(tb, r)
 }
 
-func openBench(t testing.TB, r *gittest.Repo) *bench {
-	t.Helper()
-	repo, err := git.Open(t.Context(), r.Dir(), git.Options{Scratch: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, repo.Close()) })
+func openBench(tb testing.TB, r *gittest.Repo) *bench {
+	tb.Helper()
+	repo, err := git.Open(tb.Context(), r.Dir(), git.Options{Scratch: tb.TempDir()})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, repo.Close()) })
 	engine := coordinator.NewEngine(coordinator.EngineConfig{Repo: repo, Outlines: symbols.NewInProcess(0)})
-	return &bench{Repo: r, t: t, git: repo, engine: engine}
+	return &bench{Repo: r, t: tb, git: repo, engine: engine}
 }
 
 // submit makes a submission of a diff on a base; more overrides manifest fields.

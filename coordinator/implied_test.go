@@ -55,8 +55,8 @@ func TestABaseThatIsACandidateIsADependency(t *testing.T) {
 	moved := b.commit(base, tree.with(texts{"f": ten("nine", "NINE")}))
 	_, states = b.state(at(moved, p, q, r))
 	require.Equal(t, []string{"candidate", "candidate", "candidate"}, outcomes(states, p, q, r), "candidates of an older target are bases still")
-	require.Equal(t, "once more\n", line(b, states[r.Identity].Plan, "f", 2))
-	require.Equal(t, "NINE\n", line(b, states[r.Identity].Plan, "f", 9))
+	require.Equal(t, "once more\n", line(b, states[r.Identity].Plan, 2))
+	require.Equal(t, "NINE\n", line(b, states[r.Identity].Plan, 9))
 
 	_, states = b.state(at(base, q, r))
 	require.Equal(t, []string{"waiting:base_unrelated", "waiting:blocked_by"}, outcomes(states, q, r), "nobody knows what the first base is")
@@ -66,10 +66,10 @@ func TestABaseThatIsACandidateIsADependency(t *testing.T) {
 	require.Equal(t, []string{"waiting:dependency_unknown", "waiting:dependency_unknown"}, outcomes(states, q, r), "withdrawn: it is not in the set")
 }
 
-// line is one line of a file of a plan's tree, counted from 1.
-func line(b *bench, p *coordinator.Plan, path string, n int) string {
+// line is one line of file f of a plan's tree, counted from 1.
+func line(b *bench, p *coordinator.Plan, n int) string {
 	b.t.Helper()
-	entry, err := git.Lookup(b.t.Context(), p.Objects, p.Tree, path)
+	entry, err := git.Lookup(b.t.Context(), p.Objects, p.Tree, "f")
 	require.NoError(b.t, err)
 	content, err := p.Objects.ReadBlob(b.t.Context(), entry.OID)
 	require.NoError(b.t, err)
@@ -103,14 +103,14 @@ func TestADependantFollowsWhatItsBaseBecame(t *testing.T) {
 	_, states = b.state(in)
 	require.Equal(t, []string{"candidate"}, outcomes(states, q))
 	require.Empty(t, states[q.Identity].Decision.Dependencies)
-	require.Equal(t, "TWO\n", line(b, states[q.Identity].Plan, "f", 2))
-	require.Equal(t, "NINE\n", line(b, states[q.Identity].Plan, "f", 9))
+	require.Equal(t, "TWO\n", line(b, states[q.Identity].Plan, 2))
+	require.Equal(t, "NINE\n", line(b, states[q.Identity].Plan, 9))
 
 	next := b.make(base, tree, texts{"f": ten("two", "zwei")}, map[string]any{"supersedes": []string{string(p.Identity)}})
 	_, states = b.state(at(base, p, q, next)) // superseded
 	require.Equal(t, []string{"superseded", "candidate", "candidate"}, outcomes(states, p, q, next))
 	require.Equal(t, next.Identity, states[q.Identity].Decision.Dependencies[0].Identity)
-	require.Equal(t, "zwei\n", line(b, states[q.Identity].Plan, "f", 2))
+	require.Equal(t, "zwei\n", line(b, states[q.Identity].Plan, 2))
 }
 
 func TestABaseInAForeignCommitsCloakIsNobodysCandidate(t *testing.T) {
@@ -120,10 +120,10 @@ func TestABaseInAForeignCommitsCloakIsNobodysCandidate(t *testing.T) {
 	base := b.commit("", tree)
 	p := b.make(base, tree, texts{"f": ten("two", "TWO")}, nil)
 	ov := git.NewOverlay(b.git)
-	real, err := b.engine.Plan(t.Context(), base, p)
+	honest, err := b.engine.Plan(t.Context(), base, p)
 	require.NoError(t, err)
-	b.keep(real.Objects)
-	commit, err := real.Objects.ReadCommit(t.Context(), real.Decision.Candidate.Commit)
+	b.keep(honest.Objects)
+	commit, err := honest.Objects.ReadCommit(t.Context(), honest.Decision.Candidate.Commit)
 	require.NoError(t, err)
 	commit.Author.Name = "Somebody Else"
 	forged := ov.PutCommit(*commit)

@@ -94,9 +94,17 @@ func (p *planner) readSince(ctx context.Context) error {
 	return err
 }
 
+// merger is who gives git's opinion: git, unless many patches ask together.
+func (p *planner) merger() worktree.Merger {
+	if p.around.merger != nil {
+		return p.around.merger
+	}
+	return p.engine.repo
+}
+
 func (p *planner) rebase(ctx context.Context) (*worktree.Result, error) {
 	return worktree.Rebase(ctx, worktree.RebaseInput{
-		Overlay: p.objects, Merger: p.engine.repo, Patch: p.side, Since: p.since.Since, Rules: p.rules(),
+		Overlay: p.objects, Merger: p.merger(), Patch: p.side, Since: p.since.Since, Rules: p.rules(),
 	})
 }
 

@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -88,7 +87,7 @@ func TestWhatDoesNotLieApartIsNotComposed(t *testing.T) {
 	_, states := b.state(at(base, p, q))
 	_, err := b.engine.ComposeRound(t.Context(), base, plans(t, states, p, q))
 	var apart *coordinator.NotComposableError
-	require.True(t, errors.As(err, &apart))
+	require.ErrorAs(t, err, &apart)
 	require.ElementsMatch(t, []coordinator.Identity{p.Identity, q.Identity}, []coordinator.Identity{apart.Left, apart.Right})
 }
 

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"patchd/worktree/git"
 )
@@ -95,21 +92,27 @@ func (r *stateRun) prepare(ctx context.Context) error {
 	return nil
 }
 
-// planAlone plans every member without its dependencies, several at once.
+// planAlone plans every member without its dependencies. Git is asked about all of them together.
 func (r *stateRun) planAlone(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(max(runtime.GOMAXPROCS(0), 1))
-	for _, id := range r.ids {
-		j := r.out[id]
-		if j.Err != nil {
-			continue
-		}
-		group.Go(func() error {
-			j.Plan, j.Err = r.engine.planCached(ctx, r.in.Target, r.members[id].Submission, r.circumstances(id, nil))
+	asked := newOpinions(r.engine.repo)
+	todo := slices.DeleteFunc(slices.Clone(r.ids), func(id Identity) bool { return r.out[id].Err != nil })
+	for {
+		err := eachOf(ctx, len(todo), func(ctx context.Context, i int) error {
+			j, around := r.out[todo[i]], r.circumstances(todo[i], nil)
+			around.merger = asked
+			j.Plan, j.Err = r.engine.planCached(ctx, r.in.Target, r.members[todo[i]].Submission, around)
 			return ctx.Err()
 		})
+		if err != nil {
+			return err
+		}
+		if todo = slices.DeleteFunc(todo, func(id Identity) bool { return !errors.Is(r.out[id].Err, errAsked) }); len(todo) == 0 {
+			return nil
+		}
+		if err := asked.answer(ctx, r.engine.repo); err != nil {
+			return err
+		}
 	}
-	return group.Wait()
 }
 
 // carried reports whether a commit of the target since the member's base carries a patch: it has landed, if not through here.
