@@ -113,6 +113,10 @@ func codeOf(status int) string {
 		return "usage"
 	case exitTimeout:
 		return "timeout"
+	case exitWaiting:
+		return "waiting"
+	case exitConflict:
+		return "conflict"
 	}
 	return "failed"
 }

@@ -84,7 +84,7 @@ func (l *landCmd) whenGreen(ctx context.Context, a *app, c *client.Client) (*ser
 		if err != nil {
 			return nil, err
 		}
-		if r, err = a.followRound(ctx, c, l.place(), r); err != nil {
+		if r, err = a.followRound(ctx, c, r); err != nil {
 			return nil, err
 		}
 		if r.Ready() {
@@ -110,10 +110,28 @@ func (l *landCmd) pick(ctx context.Context, a *app, c *client.Client, number int
 	if err == nil && (number > 0 || !r.Over()) || err != nil && !none(err) {
 		return r, err
 	}
+	if err := l.somethingPending(ctx, c); err != nil {
+		return nil, err
+	}
 	if r, err = c.Seal(ctx, l.place(), nil); err == nil {
 		a.say("sealed round %d", r.Number)
 	}
 	return r, err
+}
+
+// somethingPending spares the ledger the rounds of a bot that asks while there is nothing to land.
+func (l *landCmd) somethingPending(ctx context.Context, c *client.Client) error {
+	targets, err := c.Targets(ctx)
+	if err != nil {
+		return err
+	}
+	at := l.place()
+	for _, t := range targets {
+		if (at.Repo == "" || t.Repo == at.Repo) && (at.Target == "" || t.Ref == at.Target) && t.Pending > 0 {
+			return nil
+		}
+	}
+	return &statusError{exitWaiting, errors.New("no patch is pending: nothing to land"), ""}
 }
 
 // overtaken looks at a round whose landing was refused as stale: what is superseded or landed is so; a round that is still
@@ -150,7 +168,7 @@ func notInTime(ctx context.Context, err error, what, hint string) error {
 
 // followRound waits until a round is ready or over, and tells on stderr what it does. It gives the round as it was seen last,
 // with an error too.
-func (a *app) followRound(ctx context.Context, c *client.Client, at client.Place, r *service.Round) (*service.Round, error) {
+func (a *app) followRound(ctx context.Context, c *client.Client, r *service.Round) (*service.Round, error) {
 	const look = 2 * time.Second
 	said := ""
 	for {

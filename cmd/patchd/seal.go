@@ -45,7 +45,7 @@ func (s *sealCmd) Run(ctx context.Context, a *app) error {
 	if s.Wait {
 		limited, cancel := context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
-		if r, err = a.followRound(limited, c, s.place(), r); err != nil {
+		if r, err = a.followRound(limited, c, r); err != nil {
 			return notInTime(ctx, err, fmt.Sprintf("round %d is not ready after %s", r.Number, s.Timeout), "it goes on: patchd status --round "+fmt.Sprint(r.Number))
 		}
 	}

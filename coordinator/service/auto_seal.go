@@ -26,6 +26,7 @@ func (s *Service) autoSeal(ctx context.Context) error {
 	defer done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	trouble := newTrouble[*target](s, "cannot look whether a round is due")
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,9 +37,7 @@ func (s *Service) autoSeal(ctx context.Context) error {
 		again := lookAgain
 		for _, t := range targets {
 			wait, err := s.autoSealOne(ctx, t)
-			if err != nil && ctx.Err() == nil {
-				s.warn(ctx, "cannot look whether a round is due", err)
-			}
+			trouble.note(ctx, t, err)
 			if wait > 0 {
 				again = min(again, wait)
 			}

@@ -110,7 +110,7 @@ func TestWebhooksTellSignedOfDecisionsRoundsAndLandingsUntilTheyAreTaken(t *test
 	for _, d := range other.got {
 		if d.Kind == "landed" {
 			require.Contains(t, d.Identities, p.Identity)
-			require.EqualValues(t, r.Number, d.Round)
+			require.Equal(t, r.Number, d.Round)
 			require.EqualValues(t, w.Git("rev-parse", "main"), d.Commit)
 		}
 	}

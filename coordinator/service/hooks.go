@@ -46,6 +46,7 @@ func told(e Event) bool {
 		return true
 	case KindState:
 		return len(e.Identities) > 0
+	case ledger.KindTargetMoved: // anybody's push: no answer of the daemon's
 	}
 	return false
 }
@@ -74,11 +75,10 @@ func (s *Service) queueHooks(ctx context.Context) error {
 	defer done()
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
+	trouble := newTrouble[ledger.TargetID](s, "cannot queue webhooks")
 	for {
 		for _, id := range ids {
-			if err := s.queueHooksOf(ctx, id); err != nil && ctx.Err() == nil {
-				s.warn(ctx, "cannot queue webhooks", err)
-			}
+			trouble.note(ctx, id, s.queueHooksOf(ctx, id))
 		}
 		select {
 		case <-ctx.Done():

@@ -22,7 +22,7 @@ func TestAConflictWithTheTargetCarriesItsMergeWhereTheManifestAsksForIt(t *testi
 	m := p.Merge
 	require.NotNil(t, m)
 	require.Equal(t, "merge-candidate", m.Status)
-	require.EqualValues(t, []string{base, tip, tip}, []string{string(m.BaseVersion), string(m.CurrentVersion), string(m.PublishAtVersion)})
+	require.Equal(t, []string{base, tip, tip}, []string{string(m.BaseVersion), string(m.CurrentVersion), string(m.PublishAtVersion)})
 	require.Equal(t, p.Identity, m.YourVersion)
 	require.True(t, m.HasMarkers)
 	require.Len(t, m.Files, 1)

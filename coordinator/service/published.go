@@ -9,13 +9,13 @@ import (
 	"patchd/coordinator/ledger"
 )
 
-// publishedOf is a row's published status as it was recorded last; nil where none was yet.
+// publishedOf is a row's published status as it was recorded last; one that says nothing where none was yet.
 func publishedOf(row ledger.Patch) (*coordinator.PatchStatus, error) {
+	st := &coordinator.PatchStatus{}
 	raw := noteOf(row).Status
 	if raw == nil {
-		return nil, nil //nolint:nilnil // nothing was published of it
+		return st, nil
 	}
-	st := &coordinator.PatchStatus{}
 	if err := json.Unmarshal(raw, st); err != nil {
 		return nil, fmt.Errorf("read published status of patch %s: %w", row.Identity, err)
 	}
@@ -25,8 +25,11 @@ func publishedOf(row ledger.Patch) (*coordinator.PatchStatus, error) {
 // publish writes what the set makes of a patch over what its own decision says: outcome, class and codes are those of the
 // two together.
 func (p *Patch) publish(row ledger.Patch) error {
+	if row.Disposition != ledger.Pending || givenUp(row) {
+		return nil
+	}
 	st, err := publishedOf(row)
-	if err != nil || st == nil || row.Disposition != ledger.Pending || givenUp(row) {
+	if err != nil {
 		return err
 	}
 	p.Due, p.Contention, p.Blame, p.BlockedBy = st.Due, st.Contention, st.Blame, st.BlockedBy
