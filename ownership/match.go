@@ -105,7 +105,6 @@ func (s *side) settle(b, r ref, used map[ref]bool) {
 	}
 	used[r] = true
 	s.fates[b] = fa
-	s.arrived[r] = b
 }
 
 // follow finds the member of the same name in what its container became.

@@ -87,7 +87,7 @@ func (c *comparison) newReferences(one, other *side) {
 	for _, b := range sortedRefs(one.fates) {
 		f := one.fates[b]
 		from := one.base(b)
-		if f.inFile && !f.signature || c.alike(f, other.fateOf(b), one, other) {
+		if c.alike(f, other.fateOf(b), one, other) {
 			continue
 		}
 		for _, u := range uses[from.Name] {

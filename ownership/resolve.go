@@ -65,9 +65,6 @@ func (c *comparison) refers(u newUse, b ref, one, other *side) bool {
 	if defining.outline == nil || family(defining.outline.Language) != family(using.outline.Language) || u.Kind&symbols.UseLabel != 0 {
 		return false
 	}
-	if other.arrivedAround(u) == b {
-		return false // a use inside the symbol itself
-	}
 	if isMember(from, defining) {
 		return c.refersToMember(u, b, one, other)
 	}
@@ -81,22 +78,6 @@ func (c *comparison) refers(u newUse, b ref, one, other *side) bool {
 		return false
 	}
 	return u.file == b.file || sees(using, from, defining)
-}
-
-// arrivedAround gives the base symbol in whose counterpart a use stands.
-func (s *side) arrivedAround(u newUse) ref {
-	if u.Symbol < 0 {
-		return ref{-1, -1}
-	}
-	if b, ok := s.arrived[ref{u.file, int(u.Symbol)}]; ok {
-		return b
-	}
-	if c := s.changes[u.file]; c.toBase != nil {
-		if b := c.toBase[u.Symbol]; b >= 0 {
-			return ref{u.file, b}
-		}
-	}
-	return ref{-1, -1}
 }
 
 // isMember reports whether a symbol belongs to a class or a type.

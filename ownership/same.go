@@ -15,7 +15,7 @@ func (c *comparison) sameSymbol(file int, p *filePair) {
 	for i := range p.l.edits {
 		for k := range p.r.edits {
 			l, r := &p.l.edits[i], &p.r.edits[k]
-			if l.quiet || r.quiet || !apart(l.Edit, r.Edit) {
+			if !apart(l.Edit, r.Edit) {
 				continue
 			}
 			for _, s := range l.touched {

@@ -41,14 +41,12 @@ type side struct {
 	fates    map[ref]fate
 	// edited marks base symbols in which the side edits something that counts, or to which it adds a member.
 	edited map[ref]bool
-	// arrived marks result symbols that are a base symbol of another place or name.
-	arrived map[ref]ref
 	// uses are the new uses by name, once they were asked for.
 	uses map[string][]newUse
 }
 
 func newSide(name string, changes []*change, degraded []bool) *side {
-	s := &side{name: name, changes: changes, degraded: degraded, fates: map[ref]fate{}, edited: map[ref]bool{}, arrived: map[ref]ref{}}
+	s := &side{name: name, changes: changes, degraded: degraded, fates: map[ref]fate{}, edited: map[ref]bool{}}
 	for f, c := range changes {
 		if degraded[f] {
 			continue
