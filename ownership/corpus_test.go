@@ -36,7 +36,7 @@ func TestCorpus(t *testing.T) {
 			raw, err := os.ReadFile(name)
 			require.NoError(t, err)
 			in, want := readCase(t, raw)
-			coupled := strings.Contains(string(raw), "\ncoupled ") || strings.Contains(string(raw), "\npolicy coupled")
+			coupled := strings.Contains(string(raw), "\ncoupled ") || strings.Contains(string(raw), "policy coupled")
 			got := classify(t, in)
 			require.Equal(t, want, describe(got, coupled))
 			other := classify(t, swap(in))

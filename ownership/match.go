@@ -28,11 +28,6 @@ func (s *side) match() {
 	}
 	byDepth(gone, s.base)
 	used := map[ref]bool{}
-	for _, b := range gone {
-		if r, ok := s.follow(b, fresh, used); ok {
-			s.settle(b, r, used)
-		}
-	}
 	for _, pass := range []func(ref, []ref, map[ref]bool) (ref, bool, bool){s.sameText, s.sameName, s.similar} {
 		s.pass(gone, fresh, used, pass)
 	}
