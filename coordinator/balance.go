@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"patchd/worktree"
 )
 
 // balanced is who stands and who contends in a whole set.
@@ -86,18 +84,12 @@ func (r *stateRun) step(ctx context.Context, contended map[Identity]bool) (map[I
 // meetings compares, in pairs, patches that stand and do not depend on each other.
 func (r *stateRun) meetings(ctx context.Context, standing map[Identity]bool) (encounters, error) {
 	ids := slices.Sorted(maps.Keys(standing))
-	sides := make([]*worktree.Side, len(ids))
-	for i, id := range ids {
-		sides[i] = r.judged[id].plan.Side
-	}
 	plans := make([]*Plan, len(ids))
 	for i, id := range ids {
 		plans[i] = r.judged[id].plan
 	}
 	var pairs [][2]Identity
-	near := slices.Concat(worktree.SharingPairs(sides), namedPairs(plans))
-	slices.SortFunc(near, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
-	for _, p := range slices.Compact(near) {
+	for _, p := range nearPairs(plans) {
 		if pair := pairOf(ids[p[0]], ids[p[1]]); !r.links.related(pair[0], pair[1]) {
 			pairs = append(pairs, pair)
 		}
@@ -193,7 +185,7 @@ func (r *stateRun) place(id Identity, b *balanced, held []Identity) error {
 		}
 	}
 	j.Status.Due = j.Decision == nil
-	if own.clean() {
+	if j.sound = own.clean(); j.sound {
 		j.Status.Blame = r.blamed[id]
 	}
 	return nil

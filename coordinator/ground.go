@@ -93,24 +93,22 @@ func (c *composer) addLevel(ctx context.Context, tree git.OID, level []*Plan) (g
 		}
 		sides[i] = side
 	}
-	top := tree
+	trees, contacts, err := worktree.ComposeChain(ctx, c.ov, tree, sides, c.rules)
+	if err != nil {
+		return "", fmt.Errorf("compose: %w", err)
+	}
+	if len(contacts) > 0 {
+		x := contacts[0]
+		return "", &NotComposableError{Left: level[x.Left].Identity(), Right: level[x.Right].Identity(), Reasons: x.Reasons}
+	}
 	for i, p := range level {
-		next, contacts, err := worktree.Compose(ctx, c.ov, tree, sides[:i+1], c.rules)
-		if err != nil {
-			return "", fmt.Errorf("compose: %w", err)
-		}
-		if len(contacts) > 0 {
-			x := contacts[0]
-			return "", &NotComposableError{Left: level[x.Left].Identity(), Right: level[x.Right].Identity(), Reasons: x.Reasons}
-		}
-		commit := candidateCommit(c.ov, c.parent, next, p)
+		commit := candidateCommit(c.ov, c.parent, trees[i], p)
 		if c.parent, err = c.ov.ReadCommit(ctx, commit); err != nil {
 			return "", fmt.Errorf("read composed commit: %w", err)
 		}
-		c.chain = append(c.chain, link{plan: p, commit: commit, tree: next})
-		top = next
+		c.chain = append(c.chain, link{plan: p, commit: commit, tree: trees[i]})
 	}
-	return top, nil
+	return trees[len(trees)-1], nil
 }
 
 // carryTo expresses a side of one tree as a side of another that holds its base's content and more. The edits were found to

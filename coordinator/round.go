@@ -191,10 +191,7 @@ func (s States) OpenContention() [][2]Identity {
 // Sealable reports whether a patch may be composed: its plan is clean, nothing contends with it or will when the verdicts are
 // in, and no verdict is against it.
 func (j *Judged) Sealable() bool {
-	if j == nil || j.Plan == nil || j.Plan.Decision.Outcome != OutcomeCandidate || len(j.Status.Contention) > 0 || len(j.Meets) > 0 || len(j.Status.Blame) > 0 || j.Status.Waiting != nil || j.Status.SupersededBy != "" {
-		return false
-	}
-	return j.Status.Due || j.candidate()
+	return j != nil && j.sound && len(j.Status.Contention) == 0 && len(j.Meets) == 0 && len(j.Status.Blame) == 0
 }
 
 // Governs reports whether the patch changes policy, owners or attributes.

@@ -228,3 +228,55 @@ func TestTheRepetitiveFileGivesOneTreeOrTheSameConflicts(t *testing.T) {
 		}
 	}
 }
+
+func TestADefaultSealLeavesOutWhatGovernsTheRepositoryAndWhatBuildsOnIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	tree := texts{"f": tenLines, coordinator.PolicyPath: "version: 1\n"}
+	base := b.commit("", tree)
+	p := b.make(base, tree, texts{coordinator.PolicyPath: "version: 1\nchecks:\n  allow: ['run *']\n"}, nil)
+	q := b.make(base, tree, texts{"f": ten("two", "TWO")}, map[string]any{"depends_on": []string{string(p.Identity)}})
+	r := b.make(base, tree, texts{"f": ten("nine", "NINE")}, nil)
+	in := at(base, p, q, r)
+	_, states := b.state(in)
+	in.Rulings = coordinator.Rulings{ruling(t, coordinator.ActionApprove, p, open(t, states, p, coordinator.ActionApprove))}
+	_, states = b.state(in)
+	require.Equal(t, []string{"candidate", "candidate", "candidate"}, outcomes(states, p, q, r))
+	require.Equal(t, []coordinator.Identity{r.Identity}, coordinator.Sealable(states))
+	require.True(t, states[p.Identity].Plan.Governs())
+	broken := b.make(base, tree, texts{coordinator.PolicyPath: "version: [\n"}, nil)
+	_, states = b.state(at(base, broken))
+	require.Equal(t, []string{"waiting:policy_invalid"}, outcomes(states, broken), "the policy in its result must parse")
+}
+
+func TestARoundsCommandsSayWhoRequiresThem(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	tree := texts{"f": tenLines, "g": tenLines, coordinator.PolicyPath: "version: 1\nchecks:\n  allow: ['run *']\n  rules:\n    - paths: [g]\n      run: [run policy]\n"}
+	base := b.commit("", tree)
+	p := b.make(base, tree, texts{"f": ten("two", "TWO")}, map[string]any{"required_checks": []string{"run own", "run both"}})
+	q := b.make(base, tree, texts{"g": ten("two", "TWO")}, map[string]any{"required_checks": []string{"run both"}})
+	_, states := b.state(at(base, p, q))
+	round, err := b.engine.ComposeRound(t.Context(), base, plans(t, states, p, q))
+	require.NoError(t, err)
+	both := []coordinator.Identity{min(p.Identity, q.Identity), max(p.Identity, q.Identity)}
+	require.Equal(t, []coordinator.BlameCommand{
+		{Command: "run both", RequiredBy: both}, {Command: "run own", RequiredBy: []coordinator.Identity{p.Identity}},
+		{Command: "run policy", RequiredBy: []coordinator.Identity{q.Identity}, OnTarget: true},
+	}, round.Commands)
+}
+
+func TestWhatFailedIsNotSealedThoughWhatItBuildsOnIsStillUnchecked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	tree := texts{"f": tenLines, coordinator.PolicyPath: "version: 1\nchecks:\n  allow: ['run *']\n"}
+	base := b.commit("", tree)
+	p := b.make(base, tree, texts{"new": "n\n"}, map[string]any{"required_checks": []string{"run open"}})
+	q := b.make(base, tree, texts{"f": ten("two", "TWO")}, map[string]any{"required_checks": []string{"run failed"}, "depends_on": []string{string(p.Identity)}})
+	r := b.make(base, tree, texts{"f": ten("three", "THREE")}, map[string]any{"depends_on": []string{string(p.Identity)}})
+	in := at(base, p, q, r)
+	in.Verdicts = saying(map[string]coordinator.Verdict{"run failed": "failed"})
+	_, states := b.state(in)
+	require.Equal(t, []string{"due", "due", "due"}, outcomes(states, p, q, r))
+	require.ElementsMatch(t, []coordinator.Identity{p.Identity, r.Identity}, coordinator.Sealable(states))
+}

@@ -70,6 +70,8 @@ type Judged struct {
 	Open []Case
 	// Together are the cases that a person may settle with accept: the patch and one that it contends with, applied at once.
 	Together []Case
+	// sound says that the plan is clean and no verdict is against it, though some may be missing.
+	sound bool
 	// Err says why the patch could not be decided, such as an object that is needed and absent: never a decision, and no
 	// other patch's business.
 	Err error
