@@ -148,6 +148,6 @@ func (o *Operational) clone() *Operational {
 		return nil
 	}
 	c := *o
-	c.Messages, c.Checks, c.PatchIDs = slices.Clone(o.Messages), slices.Clone(o.Checks), slices.Clone(o.PatchIDs)
+	c.Messages, c.Checks, c.PatchIDs, c.Evidence = slices.Clone(o.Messages), slices.Clone(o.Checks), slices.Clone(o.PatchIDs), slices.Clone(o.Evidence)
 	return &c
 }

@@ -84,7 +84,8 @@ func (m *meeting) compare(ctx context.Context) (*encounter, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := sortedReasons(append(lines, structural...))
+	shared := m.policy.sharedInvariants(m.left.side.Paths(), m.right.side.Paths())
+	out := sortedReasons(slices.Concat(lines, structural, shared))
 	if !m.lines.NeedsOpinion() && (len(out) == 0 || !Composable(codesOf(out))) {
 		return &encounter{reasons: out}, nil
 	}

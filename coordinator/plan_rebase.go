@@ -127,6 +127,11 @@ func (p *planner) reasons(ctx context.Context, r *worktree.Result) ([]Reason, er
 	if err != nil {
 		return nil, err
 	}
+	for _, x := range p.policy.sharedInvariants(p.side.Paths(), p.since.paths()) {
+		x.With = string(p.target)
+		out = append(out, x)
+		p.note(CodeInvariantShared, x.Path, fmt.Sprintf("the target changed other files of the invariant %q since the base", x.Symbol))
+	}
 	owners, err := p.ownerApprovals(ctx)
 	return slices.Concat(out, structural, owners), err
 }
@@ -176,6 +181,7 @@ func (p *planner) adopt(found *ownership.Result) ([]Reason, error) {
 			Class: class, Code: Code(x.Code), Path: x.Path, Symbol: x.Symbol, BaseLines: lineRange(x.BaseLines), TargetLines: lineRange(x.RightLines), With: string(p.target),
 		})
 		p.note(Code(x.Code), x.Path, x.Detail)
+		p.evidence(x)
 	}
 	d := &p.out.Decision
 	for _, x := range found.Coupled {
@@ -186,6 +192,24 @@ func (p *planner) adopt(found *ownership.Result) ([]Reason, error) {
 	}
 	d.Degraded = sortDegraded(d.Degraded)
 	return out, nil
+}
+
+// evidence keeps where the symbol of a reason stands in each version.
+func (p *planner) evidence(x ownership.Reason) {
+	d := &p.out.Decision
+	if d.Operational == nil {
+		d.Operational = &Operational{}
+	}
+	d.Operational.Evidence = append(d.Operational.Evidence, Evidence{
+		Code: Code(x.Code), Path: x.Path, Symbol: x.Symbol, Base: placeOf(x.Base), Patch: placeOf(x.Left), Target: placeOf(x.Right), Sentence: x.Detail,
+	})
+}
+
+func placeOf(p *ownership.Place) *Place {
+	if p == nil {
+		return nil
+	}
+	return &Place{Path: p.Path, Lines: LineRange{p.Lines.Start, p.Lines.End}, Header: p.Header}
 }
 
 // ownerApprovals asks the target's owner rules, its CODEOWNERS file, and patchd's own rule: what governs the repository is

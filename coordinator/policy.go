@@ -11,6 +11,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"go.yaml.in/yaml/v3"
+
+	"patchd/checks"
 )
 
 // PolicyPath is where a repository keeps its policy; the file at the target commit counts, never the patch's own.
@@ -162,6 +164,11 @@ func (p *Policy) validate() error {
 	for i, inv := range p.Invariants {
 		if inv.Name == "" || len(inv.Paths) == 0 {
 			return fmt.Errorf("invariants[%d]: needs a name and paths", i)
+		}
+		if inv.Run != "" {
+			if _, err := checks.ParseCommand(inv.Run); err != nil {
+				return fmt.Errorf("invariants[%d].run: %w", i, err)
+			}
 		}
 	}
 	if !oneOf(p.Ownership.SameSymbol, "", "review", "dependent", "allow") {

@@ -172,6 +172,26 @@ type Operational struct {
 	Host         string           `json:"host,omitempty"`
 	Messages     []Message        `json:"messages,omitempty"`
 	Checks       []CheckEvidence  `json:"checks,omitempty"`
+	Evidence     []Evidence       `json:"evidence,omitempty"`
+}
+
+// Evidence is what a person needs to judge a structural reason: where the symbol stands at the base, in the target and in the
+// patch, and one sentence.
+type Evidence struct {
+	Code     Code   `json:"code"`
+	Path     string `json:"path,omitempty"`
+	Symbol   string `json:"symbol,omitempty"`
+	Base     *Place `json:"base,omitempty"`
+	Target   *Place `json:"target,omitempty"`
+	Patch    *Place `json:"patch,omitempty"`
+	Sentence string `json:"sentence"`
+}
+
+// Place is a symbol in one version of a file: its lines, and the header that defines it.
+type Place struct {
+	Path   string    `json:"path"`
+	Lines  LineRange `json:"lines"`
+	Header string    `json:"header,omitempty"`
 }
 
 // Message is prose for people: what, where and what to do next.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"patchd/checks"
+	"patchd/ownership"
 )
 
 // touchedBy is what the union of checks looks at: paths that the patch or the target since the base touched.
@@ -25,6 +26,11 @@ func requiredChecks(p *Policy, m *Manifest, touched touchedBy, landed []string) 
 	if err != nil {
 		return nil, err
 	}
+	invariants, every, err := p.invariantChecks(touched.patch)
+	if err != nil {
+		return nil, err
+	}
+	attached, all = append(attached, invariants...), append(all, every...)
 	own, refusal := ownChecks(m, allow, all)
 	if refusal != nil {
 		return nil, refusal
@@ -92,6 +98,41 @@ func (p *CheckPolicy) commands(touched touchedBy) (attached, all []checks.Comman
 		}
 	}
 	return attached, all, nil
+}
+
+// invariantChecks lists the checks of the invariants that a patch touches, and those of all: an invariant's own check shows
+// whether it still holds.
+func (p *Policy) invariantChecks(paths []string) (attached, all []checks.Command, err error) {
+	for i, inv := range p.Invariants {
+		if inv.Run == "" {
+			continue
+		}
+		cmd, err := checks.ParseCommand(inv.Run)
+		if err != nil {
+			return nil, nil, fmt.Errorf("invariants[%d].run: %w", i, err)
+		}
+		all = append(all, cmd)
+		if slices.ContainsFunc(paths, func(path string) bool { return matchesAny(inv.Paths, path) }) {
+			attached = append(attached, cmd)
+		}
+	}
+	return attached, all, nil
+}
+
+// sharedInvariants are the invariants without a check of their own of which two changes touch different files: only a person
+// can say whether they still hold.
+func (p *Policy) sharedInvariants(left, right []string) []Reason {
+	var list []ownership.Invariant
+	for _, inv := range p.Invariants {
+		if inv.Run == "" {
+			list = append(list, ownership.Invariant{Name: inv.Name, Paths: inv.Paths})
+		}
+	}
+	var out []Reason
+	for _, s := range ownership.SharedInvariants(list, left, right) {
+		out = append(out, Reason{Class: ClassBehavioral, Code: CodeInvariantShared, Path: min(s.Left[0], s.Right[0]), Symbol: s.Name})
+	}
+	return out
 }
 
 // validate holds a check policy against what protocol 1 allows.

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"patchd/ownership"
@@ -99,7 +100,7 @@ func ownEdits(edits []diff.Edit) []ownership.Edit {
 }
 
 // namedPairs gives the pairs of plans of which one defines or removes a name that the other uses or defines too: they can
-// overlap without sharing a path. Ascending, the smaller index first.
+// overlap without sharing a path. The smaller index stands first.
 func namedPairs(plans []*Plan) [][2]int {
 	defines, mentions := map[string][]int{}, map[string][]int{}
 	for i, p := range plans {
@@ -123,10 +124,34 @@ func namedPairs(plans []*Plan) [][2]int {
 			}
 		}
 	}
-	out := make([][2]int, 0, len(pairs))
-	for p := range pairs {
-		out = append(out, p)
+	return slices.Collect(maps.Keys(pairs))
+}
+
+// invariantPairs gives the pairs of plans that touch one invariant which has no check of its own.
+func invariantPairs(plans []*Plan) [][2]int {
+	pairs := map[[2]int]bool{}
+	for a, p := range plans {
+		for b, q := range plans[:a] {
+			if len(p.Policy.sharedInvariants(p.Side.Paths(), q.Side.Paths())) > 0 {
+				pairs[[2]int{b, a}] = true
+			}
+		}
 	}
-	slices.SortFunc(out, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
-	return out
+	return slices.Collect(maps.Keys(pairs))
+}
+
+// nearPairs gives the pairs of plans that have to be compared, ascending, the smaller index first.
+func nearPairs(plans []*Plan) [][2]int {
+	sides := make([]*worktree.Side, len(plans))
+	invariants := false
+	for i, p := range plans {
+		sides[i] = p.Side
+		invariants = invariants || len(p.Policy.Invariants) > 0
+	}
+	near := slices.Concat(worktree.SharingPairs(sides), namedPairs(plans))
+	if invariants {
+		near = append(near, invariantPairs(plans)...)
+	}
+	slices.SortFunc(near, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	return slices.Compact(near)
 }
