@@ -35,7 +35,8 @@ func (t *target) roundRef(n int64) git.Ref         { return t.ownRef("rounds", n
 func (t *target) markerRef(seq ledger.Seq) git.Ref { return t.ownRef("landings", int64(seq)) }
 
 // Land moves the target to a round's head. It answers once the landing is recorded, or says why it cannot be.
-func (s *Service) Land(ctx context.Context, by Credential, repo string, ref git.Ref, number int64) (*Round, error) {
+func (s *Service) Land(ctx context.Context, by Credential, repo string, ref git.Ref, number int64) (landed *Round, err error) {
+	defer away(&err)
 	t, err := s.lookup(repo, ref)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ type ResolveRequest struct {
 }
 
 // Resolve records what a person did and has the state worked out again.
-func (s *Service) Resolve(ctx context.Context, in ResolveRequest) (*Patch, error) {
+func (s *Service) Resolve(ctx context.Context, in ResolveRequest) (resolved *Patch, err error) {
+	defer away(&err)
 	t, id, err := s.find(ctx, in.Repo, in.Target, in.Key)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,8 @@ type SealRequest struct {
 }
 
 // Seal opens a round: it records the admission cut and has the round sealed once everything before the cut has its plan.
-func (s *Service) Seal(ctx context.Context, in SealRequest) (*Round, error) {
+func (s *Service) Seal(ctx context.Context, in SealRequest) (round *Round, err error) {
+	defer away(&err)
 	t, err := s.lookup(in.Repo, in.Target)
 	if err != nil {
 		return nil, err
@@ -283,6 +284,9 @@ func (s *Service) inRound(ctx context.Context, r ledger.Round, write func(contex
 		if now.Status != r.Status {
 			return &ledger.StaleError{Target: r.Target, Version: row.Version, Inputs: row.Inputs, Commit: row.Commit, MovedWhat: "round"}
 		}
-		return write(ctx, tx, row, now)
+		if err := write(ctx, tx, row, now); err != nil {
+			return err
+		}
+		return s.wakeRounds(ctx, tx, row) // one that was opened later may wait for what came of this one
 	})
 }

@@ -53,7 +53,8 @@ func (r *Round) Over() bool {
 func (r *Round) Ready() bool { return ledger.RoundStatus(r.Status) == ledger.RoundReady }
 
 // Round gives one round; number zero is the latest.
-func (s *Service) Round(ctx context.Context, repo string, ref git.Ref, number int64) (*Round, error) {
+func (s *Service) Round(ctx context.Context, repo string, ref git.Ref, number int64) (round *Round, err error) {
+	defer away(&err)
 	t, err := s.lookup(repo, ref)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,8 @@ func (s *Service) Round(ctx context.Context, repo string, ref git.Ref, number in
 }
 
 // Rounds lists a target's rounds, newest first, below number before (zero: from the newest).
-func (s *Service) Rounds(ctx context.Context, repo string, ref git.Ref, before int64, limit int) ([]Round, error) {
+func (s *Service) Rounds(ctx context.Context, repo string, ref git.Ref, before int64, limit int) (rounds []Round, err error) {
+	defer away(&err)
 	t, err := s.lookup(repo, ref)
 	if err != nil {
 		return nil, err
@@ -140,12 +142,14 @@ func describeRound(t *target, r ledger.Round) (*Round, error) {
 }
 
 // Pause stops new rounds and landings of a target; drain lets what is open finish and takes nothing new. Resume ends both.
-func (s *Service) Pause(ctx context.Context, by Credential, repo string, ref git.Ref, drain bool) error {
+func (s *Service) Pause(ctx context.Context, by Credential, repo string, ref git.Ref, drain bool) (err error) {
+	defer away(&err)
 	return s.setPaused(ctx, by, repo, ref, !drain, drain)
 }
 
 // Resume takes rounds and landings again.
-func (s *Service) Resume(ctx context.Context, by Credential, repo string, ref git.Ref) error {
+func (s *Service) Resume(ctx context.Context, by Credential, repo string, ref git.Ref) (err error) {
+	defer away(&err)
 	return s.setPaused(ctx, by, repo, ref, false, false)
 }
 
