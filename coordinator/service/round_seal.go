@@ -18,6 +18,9 @@ func (s *Service) sealStep(ctx context.Context, t *target, r ledger.Round) (bool
 	if err != nil {
 		return false, err
 	}
+	if busy, err := s.earlierRounds(ctx, r); err != nil || busy {
+		return false, err // what comes of it wakes the round
+	}
 	pending, err := s.loadSetAt(ctx, t, row, r.CutSeq)
 	if err != nil {
 		return false, err
@@ -42,6 +45,18 @@ func (s *Service) sealStep(ctx context.Context, t *target, r ledger.Round) (bool
 		}
 		return seal(ctx, tx, locked, now, members)
 	})
+}
+
+// earlierRounds reports whether a round that was opened before this one is still being worked out. A default seal waits for it:
+// else it would depend on the time which patches are known to be blamed. What is sealed by name waits for nobody else.
+func (s *Service) earlierRounds(ctx context.Context, r ledger.Round) (bool, error) {
+	if len(r.Requested) > 0 {
+		return false, nil
+	}
+	open, err := s.store.OpenRounds(ctx, r.Target)
+	return slices.ContainsFunc(open, func(o ledger.Round) bool {
+		return o.Number < r.Number && o.Status != ledger.RoundReady && o.Status != ledger.RoundLanding
+	}), err
 }
 
 // seal records the members of a round. A member that was withdrawn since the cut supersedes the round, as it would have later.
