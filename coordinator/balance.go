@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -221,5 +222,30 @@ func (r *stateRun) foresee(ctx context.Context, b *balanced) error {
 	for _, j := range r.out {
 		slices.Sort(j.Meets)
 	}
+	r.couple(b)
 	return nil
+}
+
+// couple tells patches that stand whose edits theirs can reach: evidence, and a hint for the search for failing subsets.
+func (r *stateRun) couple(b *balanced) {
+	for pair, e := range r.met {
+		_, first := b.standing[pair[0]]
+		_, second := b.standing[pair[1]]
+		if !first || !second {
+			continue
+		}
+		for i, id := range pair {
+			for _, c := range e.coupled {
+				c.With = string(pair[1-i])
+				r.out[id].Status.Coupled = append(r.out[id].Status.Coupled, c)
+			}
+		}
+	}
+	for _, j := range r.out {
+		slices.SortFunc(j.Status.Coupled, compareCouplings)
+	}
+}
+
+func compareCouplings(a, b Coupling) int {
+	return cmp.Or(cmp.Compare(a.With, b.With), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Symbol, b.Symbol), compareRanges(a.BaseLines, b.BaseLines))
 }

@@ -16,6 +16,7 @@ import (
 type encounter struct {
 	reasons []Reason
 	blobs   map[string]git.OID
+	coupled []Coupling // evidence that their edits can reach each other
 }
 
 // meeter is one of two patches that are compared: its edits of a tree, and the lines of it that it declares as its own.
@@ -80,20 +81,20 @@ func (m *meeting) compare(ctx context.Context) (*encounter, error) {
 	if err != nil {
 		return nil, err
 	}
-	structural, err := m.structural(ctx)
+	structural, coupled, err := m.structural(ctx)
 	if err != nil {
 		return nil, err
 	}
 	shared := m.policy.sharedInvariants(m.left.side.Paths(), m.right.side.Paths())
 	out := sortedReasons(slices.Concat(lines, structural, shared))
 	if !m.lines.NeedsOpinion() && (len(out) == 0 || !Composable(codesOf(out))) {
-		return &encounter{reasons: out}, nil
+		return &encounter{reasons: out, coupled: coupled}, nil
 	}
 	tree, opinion, err := m.bothWays(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := &encounter{reasons: sortedReasons(append(out, opinion...))}
+	found := &encounter{reasons: sortedReasons(append(out, opinion...)), coupled: coupled}
 	found.blobs, err = blobsAt(ctx, m.ov, tree, found.reasons)
 	return found, err
 }
@@ -149,7 +150,7 @@ func lineReasons(reasons []worktree.Reason) ([]Reason, error) {
 	return out, nil
 }
 
-func (m *meeting) structural(ctx context.Context) ([]Reason, error) {
+func (m *meeting) structural(ctx context.Context) ([]Reason, []Coupling, error) {
 	in := ownership.Input{
 		LeftName: "one patch", RightName: "the other", LeftOwned: m.left.owned, RightOwned: m.right.owned,
 		SameSymbol: ownership.SameSymbol(m.policy.Ownership.SameSymbol), ReviewCoupled: m.policy.Ownership.Coupled == "review",
@@ -157,21 +158,25 @@ func (m *meeting) structural(ctx context.Context) ([]Reason, error) {
 	var err error
 	chosen := m.engine.loading.Files(m.left.side.Paths(), m.right.side.Paths(), relatedFiles)
 	if in.Files, err = comparedFiles(ctx, m.ov, m.left.side, m.right.side, chosen); err != nil || len(in.Files) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	found, err := ownership.Classify(ctx, m.engine.outlines, in)
 	if err != nil {
-		return nil, fmt.Errorf("compare symbols: %w", err)
+		return nil, nil, fmt.Errorf("compare symbols: %w", err)
 	}
 	var out []Reason
 	for _, x := range found.Reasons {
 		class, err := ClassOf(Code(x.Code))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		out = append(out, Reason{Class: class, Code: Code(x.Code), Path: x.Path, Symbol: x.Symbol, BaseLines: lineRange(x.BaseLines)})
 	}
-	return out, nil
+	var coupled []Coupling
+	for _, x := range found.Coupled {
+		coupled = append(coupled, Coupling{Path: x.Path, Symbol: x.Symbol, BaseLines: lineRange(x.BaseLines)})
+	}
+	return out, coupled, nil
 }
 
 // carryHunks gives lines that were declared at one tree as lines of what a change makes of it.

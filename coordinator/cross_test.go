@@ -51,3 +51,19 @@ func TestARenameHereAndANewCallerThereMeetAcrossFiles(t *testing.T) {
 	}
 	require.Equal(t, 2, contending, "pending patches meet across files too, and the third is nobody's business")
 }
+
+func TestCoupledEditsAreReportedAndDecideNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	source := "package p\n\nfunc scale(n int) int {\n\treturn n * 2\n}\n\nfunc Area(w, h int) int {\n\treturn scale(w) * scale(h)\n}\n"
+	base := b.Commit("base", gittest.Tree{"a.go": source})
+	one := b.submit(base, b.Change(base, gittest.Tree{"a.go": "package p\n\nfunc scale(n int) int {\n\treturn n * 3\n}\n\nfunc Area(w, h int) int {\n\treturn scale(w) * scale(h)\n}\n"}), nil)
+	two := b.submit(base, b.Change(base, gittest.Tree{"a.go": "package p\n\nfunc scale(n int) int {\n\treturn n * 2\n}\n\nfunc Area(w, h int) int {\n\treturn 4 * scale(w) * scale(h)\n}\n"}), nil)
+	_, states, err := b.engine.State(t.Context(), coordinator.Inputs{Target: git.OID(base), Members: []coordinator.Member{{Submission: one}, {Submission: two}}})
+	require.NoError(t, err)
+	for id, other := range map[coordinator.Identity]coordinator.Identity{one.Identity: two.Identity, two.Identity: one.Identity} {
+		require.Equal(t, coordinator.OutcomeCandidate, states[id].Status.Outcome)
+		require.NotEmpty(t, states[id].Status.Coupled)
+		require.Equal(t, string(other), states[id].Status.Coupled[0].With)
+	}
+}

@@ -132,6 +132,7 @@ type Coupling struct {
 	Symbol      string     `json:"symbol,omitempty"`
 	BaseLines   *LineRange `json:"base_lines,omitempty"`
 	TargetLines *LineRange `json:"target_lines,omitempty"`
+	With        string     `json:"with,omitempty"` // the other patch's identity, between pending patches
 }
 
 // Degraded is a file that was judged by its lines only, and why.

@@ -53,6 +53,7 @@ type PatchStatus struct {
 	Waiting        *Refusal   `json:"waiting,omitempty"`  // of the set: dependencies, not of D
 	Resolved       []Case     `json:"resolved,omitempty"` // contentions that people settled
 	Blame          []Reason   `json:"blame,omitempty"`    // of rounds at this target
+	Coupled        []Coupling `json:"coupled,omitempty"`  // evidence, with the other's identity
 }
 
 // Judged is what a state rests on for one patch.

@@ -161,7 +161,9 @@ func (x *trial) blame(ctx context.Context, all *coordinator.Composition, pass ro
 	if budget == 0 {
 		budget = defaultBlameRuns
 	}
-	search, err := coordinator.NewBlame(coordinator.BlameInput{Members: coordinator.BlameMembers(x.plans), Commands: all.Commands, Budget: budget})
+	search, err := coordinator.NewBlame(coordinator.BlameInput{
+		Members: coordinator.BlameMembers(x.plans), Commands: all.Commands, Coupled: x.coupled(), Budget: budget,
+	})
 	if err != nil {
 		return err
 	}
@@ -178,6 +180,22 @@ func (x *trial) blame(ctx context.Context, all *coordinator.Composition, pass ro
 		}
 		known = append(known, answers...)
 	}
+}
+
+// coupled lists the pairs of members whose edits can reach each other: these are tried first, which changes what the search
+// costs and nothing else.
+func (x *trial) coupled() [][2]coordinator.Identity {
+	var out [][2]coordinator.Identity
+	members := x.identities()
+	for _, id := range members {
+		for _, c := range x.pending.states[id].Status.Coupled {
+			pair := [2]coordinator.Identity{id, coordinator.Identity(c.With)}
+			if pair[0] < pair[1] && slices.Contains(members, pair[1]) && !slices.Contains(out, pair) {
+				out = append(out, pair)
+			}
+		}
+	}
+	return out
 }
 
 // recordBlame writes what a search found: a stop, or the blamed and what is left of the round.
