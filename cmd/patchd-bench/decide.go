@@ -26,6 +26,8 @@ type decideCmd struct {
 	Window     int    `default:"200" help:"How many commits before the target the base lies at most."`
 	Back       int    `default:"1500" help:"The target lies so many commits before HEAD; patches are made of later commits. 0: each commit meets its own parent, so the target moves with every patch."`
 	Scan       int    `default:"4000" help:"How many commits are looked at to find patches."`
+	Scripts    int    `default:"1" help:"For how many batches of decisions at once the script is run too; it takes minutes on a large repository."`
+	Trees      int    `default:"12" help:"How many worktrees are moved and added; 0 leaves that out."`
 	NoBaseline bool   `help:"Leave the baseline and the worktrees out: for profiling."`
 	CPUProfile string `name:"cpuprofile" type:"path" placeholder:"FILE" help:"Write a CPU profile of the decisions."`
 }
@@ -109,7 +111,7 @@ func (d *decideCmd) Run(ctx context.Context, b *bench) (err error) {
 		doc.Kinds = append(doc.Kinds, r)
 		other += r.OtherTree
 	}
-	if !d.NoBaseline {
+	if !d.NoBaseline && d.Trees > 0 {
 		if doc.Worktrees, err = d.worktrees(ctx, b, s); err != nil {
 			return err
 		}
@@ -180,6 +182,10 @@ func (d *decideCmd) kind(ctx context.Context, b *bench, s *stand, shared bool) (
 		return nil, err
 	}
 	trials = trials[warmUps:]
+	scripts := d.Scripts
+	if d.NoBaseline {
+		scripts = 0
+	}
 	r.Patches = len(trials)
 	stop, err := profile(d.CPUProfile, r.Kind)
 	if err != nil {
@@ -190,7 +196,7 @@ func (d *decideCmd) kind(ctx context.Context, b *bench, s *stand, shared bool) (
 	if err != nil {
 		return nil, err
 	}
-	return r, m.atOnce(ctx, trials, d.Parallel, !d.NoBaseline)
+	return r, m.atOnce(ctx, trials, d.Parallel, scripts)
 }
 
 // profile begins a CPU profile where one is wanted.

@@ -124,8 +124,8 @@ func (m *measurement) count(t *trial, d *coordinator.Decision) {
 	}
 }
 
-// atOnce times batches of decisions, engine and script turn about.
-func (m *measurement) atOnce(ctx context.Context, trials []trial, n int, withScript bool) error {
+// atOnce times batches of decisions, engine and script turn about as long as the script is wanted.
+func (m *measurement) atOnce(ctx context.Context, trials []trial, n, scripts int) error {
 	if err := m.stand.renew(ctx, m.bench); err != nil { // the patches were decided before: nothing of that may be remembered
 		return err
 	}
@@ -144,7 +144,7 @@ func (m *measurement) atOnce(ctx context.Context, trials []trial, n int, withScr
 			return err
 		}
 		decided = append(decided, took...)
-		if !withScript {
+		if start/n >= scripts {
 			continue
 		}
 		if took, err = inBatches(ctx, batch, n, m.byScriptAtOnce); err != nil {

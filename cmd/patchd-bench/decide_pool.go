@@ -25,7 +25,7 @@ type poolReport struct {
 // worktrees walks back through the targets of the patches, once with the pool and once with git.
 func (d *decideCmd) worktrees(ctx context.Context, b *bench, s *stand) (r *poolReport, err error) {
 	moving := *d
-	moving.Back = 0
+	moving.Back, moving.N = 0, max(1, d.Trees-warmUps+1)
 	trials, err := moving.trials(ctx, s, true)
 	if err != nil {
 		return nil, err
