@@ -29,24 +29,27 @@ func (p *Patch) publish(row ledger.Patch) error {
 		return nil
 	}
 	st, err := publishedOf(row)
-	if err != nil {
-		return err
+	if err == nil {
+		p.take(st)
 	}
+	return err
+}
+
+func (p *Patch) take(st *coordinator.PatchStatus) {
 	p.Due, p.Contention, p.Blame, p.BlockedBy = st.Due, st.Contention, st.Blame, st.BlockedBy
 	p.Superseded, p.Resolved = st.SupersededBy, st.Resolved
 	reasons := slices.Concat(st.Contention, st.Blame)
 	switch {
 	case st.Waiting != nil:
 		p.Outcome, p.Class, p.Codes = coordinator.OutcomeWaiting, "", []coordinator.Code{st.Waiting.Code}
-		return nil
+		return
 	case len(reasons) == 0:
-		return nil
+		return
 	}
 	if p.Decision != nil && p.Decision.Conflict != nil {
 		reasons = append(reasons, p.Decision.Conflict.Reasons...)
 	}
 	p.Outcome, p.Class, p.Codes = coordinator.OutcomeConflict, classOf(reasons), codesOf(reasons)
-	return nil
 }
 
 // classOf is the first class that has a reason.
