@@ -93,7 +93,7 @@ type info struct {
 	imports                      func(t *tree, n int32) []Import
 	named, comment, literal      bool
 	sign                         bool // of punctuation: no field of interest
-	ident, typ, whole            bool
+	ident, typ, whole, subscript bool
 	statement, wrapper, attached bool
 }
 
@@ -149,6 +149,7 @@ func (g *grammar) describe(kind string, named bool) info {
 	in.comment = slices.Contains(g.comments, kind)
 	in.literal = slices.Contains(g.literals, kind)
 	in.ident = slices.Contains(g.identifiers, kind)
+	in.subscript = strings.Contains(kind, "subscript") || kind == "index_expression" || kind == "element_access_expression" || kind == "array_access"
 	in.whole = slices.Contains(g.wholes, kind)
 	in.typ = slices.Contains(g.types, kind)
 	in.statement = slices.Contains(g.statements, kind)

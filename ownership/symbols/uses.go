@@ -29,9 +29,29 @@ func (x *extractor) mark(i int32, in *info) {
 	if in.member != nil {
 		x.member(i, in.member)
 	}
+	if in.subscript && x.roles[i]&UseWrite != 0 {
+		x.subscript(i)
+	}
 	if in.call != nil {
 		x.call(i, in.call)
 	}
+}
+
+// readOnly takes back what an assignment around said of a part that it only reads.
+func (x *extractor) readOnly(n int32) {
+	for i := n; i <= x.t.nodes[n].last; i++ {
+		x.roles[i] &^= UseWrite
+	}
+}
+
+// subscript takes the places of a[i] = 1 for read.
+func (x *extractor) subscript(i int32) {
+	first := firstNamed(x.t, i)
+	x.t.children(i, func(c int32) {
+		if c != first {
+			x.readOnly(c)
+		}
+	})
 }
 
 func (x *extractor) spread(n int32, role UseKind) {
@@ -51,6 +71,9 @@ func (x *extractor) member(i int32, fields *[2]string) {
 		return
 	}
 	x.roles[property] |= UseMember
+	if x.roles[i]&UseWrite != 0 {
+		x.readOnly(object) // a.b = 1 writes b
+	}
 	if name := x.lastName(object); name >= 0 {
 		x.quals[property] = name
 	}
