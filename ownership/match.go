@@ -6,8 +6,12 @@ import (
 	"patchd/ownership/symbols"
 )
 
-// Thresholds of the matching. They were set on functions of real repositories: bodies that one commit moved or
-// renamed while editing them lie above 0.5 in nine cases of ten, unrelated bodies of one file below 0.3.
+// Thresholds of the matching, over the share of token runs that two bodies have in common. Calibrated on the last
+// commits of six repositories in five languages: of two different functions of one file (4.1 million pairs) the
+// share is 0.02 in the median, 0.22 at the 90th, 0.33 at the 95th and 0.62 at the 99th percentile; of a function
+// before and after an edit (3,200, overloads included) it is 0.56 in the median and 0.94 at the 75th. Under the same
+// name a share is believed that one pair in thirty reaches by chance; under a new one it must lead as well, because
+// in a quarter of the cases (tests, mostly) some other function of the file is as like as that.
 const (
 	// minTokens is the size below which a body says too little to be recognised under another name.
 	minTokens = 8
