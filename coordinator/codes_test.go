@@ -63,7 +63,8 @@ func TestRejectionsNameWhatIsAtFault(t *testing.T) {
 		"other context":          {base, []byte(strings.Replace(string(good), "\n three\n", "\n 3\n", 1)), nil, coordinator.StageApplicability, coordinator.Refusal{Code: coordinator.CodePatchDoesNotApply, Path: "f", Line: 9}, ""},
 		"creating what exists":   {base, creates("f", "100644"), nil, coordinator.StageApplicability, coordinator.Refusal{Code: coordinator.CodePatchDoesNotApply, Path: "f", Line: 1}, ""},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one repository
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := b.decide(base, b.submit(c.base, c.patch, c.more))
 			require.Equal(t, coordinator.OutcomeRejected, d.Outcome, "%+v", d)
 			require.Equal(t, c.stage, d.Stage)
@@ -123,7 +124,8 @@ func TestWaitingNamesWhatToWaitFor(t *testing.T) {
 			[]string{".patchd.yml", "leaves"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one repository
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := b.decide(c.target, b.submit(c.base, c.patch, c.more))
 			require.Equal(t, coordinator.OutcomeWaiting, d.Outcome, "%+v", d)
 			require.Equal(t, c.stage, d.Stage)
@@ -192,7 +194,8 @@ func TestVerdictsDecide(t *testing.T) {
 		"a red target outweighs a failure":  {on("failed", "failed", "passed", "failed"), coordinator.OutcomeWaiting, []coordinator.Code{"target_red"}, nil},
 		"both fail, and both are mentioned": {on("failed", "nondeterministic", "passed", ""), coordinator.OutcomeConflict, []coordinator.Code{"check_failed", "check_nondeterministic"}, new(false)},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one repository
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := &answers{verdicts: c.verdicts}
 			d, _, err := b.engine.Decide(t.Context(), git.OID(target), s, a)
 			require.NoError(t, err)

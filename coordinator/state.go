@@ -102,9 +102,6 @@ func (e *Engine) State(ctx context.Context, in Inputs) (*State, States, error) {
 // rejected reports whether D rejected it for good.
 func (j *Judged) rejected() bool { return j.Plan != nil && j.Plan.Decision.Outcome == OutcomeRejected }
 
-// candidate reports whether D made it a candidate. A patch whose checks are due is none yet.
-func (j *Judged) candidate() bool { return j.Decision != nil && j.Decision.Outcome == OutcomeCandidate }
-
 // publish writes the state's record.
 func (r *stateRun) publish(ctx context.Context) (*State, error) {
 	commit, err := r.engine.repo.ReadCommit(ctx, r.in.Target)

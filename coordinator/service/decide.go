@@ -121,7 +121,7 @@ func entryOf(d *coordinator.Decision) (ledger.Entry, []byte, error) {
 
 // project writes a decision into the patch's row.
 func project(p *ledger.Patch, d *coordinator.Decision, seq ledger.Seq) {
-	p.DecidedCommit, p.DecidedVersion = ledger.OID(d.Target.Commit), seq
+	p.DecidedCommit, p.DecidedVersion = d.Target.Commit, seq
 	p.Stage, p.Outcome, p.Published = string(d.Stage), string(d.Outcome), string(d.Outcome)
 	p.PlanDigest, p.DecisionDigest = ledger.Digest(d.PlanDigest), ledger.Digest(d.DecisionDigest)
 	p.Code, p.Class, p.CandidateCommit, p.CandidateTree = "", "", "", ""
@@ -135,7 +135,7 @@ func project(p *ledger.Patch, d *coordinator.Decision, seq ledger.Seq) {
 		p.Code, p.Class = string(d.Conflict.Reasons[0].Code), string(d.Conflict.Class)
 	}
 	if d.Outcome == coordinator.OutcomeCandidate {
-		p.CandidateCommit, p.CandidateTree = ledger.OID(d.Candidate.Commit), ledger.OID(d.Candidate.Tree)
+		p.CandidateCommit, p.CandidateTree = d.Candidate.Commit, d.Candidate.Tree
 	}
 }
 

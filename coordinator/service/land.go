@@ -141,7 +141,7 @@ func (s *Service) finishLandings(ctx context.Context, t *target) error {
 }
 
 // landStep is a round whose intent is committed: whoever gets here first carries it out.
-func (s *Service) landStep(ctx context.Context, t *target, r ledger.Round) error {
+func (s *Service) landStep(ctx context.Context, t *target) error {
 	unlock, err := s.landing.lock(ctx, t.id)
 	if err != nil {
 		return err

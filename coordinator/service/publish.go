@@ -185,5 +185,5 @@ func (s *Service) stamp(of *set, row ledger.Patch, d *coordinator.Decision) {
 
 // warn logs a failure that does not stop anything.
 func (s *Service) warn(ctx context.Context, message string, err error) {
-	s.config.Logger.WarnContext(ctx, message, slog.Any("error", err))
+	s.config.Logger.WarnContext(ctx, message, slog.Any("error", err)) //nolint:sloglint // every caller gives a constant
 }

@@ -264,7 +264,7 @@ func (s *Service) step(ctx context.Context, t *target, r ledger.Round) (bool, er
 	case ledger.RoundReady:
 		return false, s.autoLand(ctx, t, r)
 	case ledger.RoundLanding:
-		return false, s.landStep(ctx, t, r)
+		return false, s.landStep(ctx, t)
 	case ledger.RoundLanded, ledger.RoundStopped, ledger.RoundSuperseded, ledger.RoundEmpty:
 	}
 	return false, nil

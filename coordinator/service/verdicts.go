@@ -19,7 +19,7 @@ import (
 const KindVerdict ledger.Kind = "verdict"
 
 // knownVerdicts is V as far as a plan needs it, with the evidence behind it.
-type knownVerdicts struct {
+type knownVerdicts struct { //nolint:recvcheck // add changes it, attach does not
 	verdicts coordinator.Verdicts
 	evidence map[coordinator.Question][]coordinator.CheckEvidence
 }
@@ -85,7 +85,7 @@ func (s *Service) verdictKey(r *repository, policy *coordinator.Policy, q coordi
 	if err != nil {
 		return ledger.VerdictKey{}, fmt.Errorf("key of check %q: %w", q.Command, err)
 	}
-	return ledger.VerdictKey{Repository: r.row.ID, Tree: ledger.OID(q.Tree), Args: ledger.Digest(key.Args), Environment: ledger.Digest(key.Environment)}, nil
+	return ledger.VerdictKey{Repository: r.row.ID, Tree: q.Tree, Args: ledger.Digest(key.Args), Environment: ledger.Digest(key.Environment)}, nil
 }
 
 // verdictOf judges all recorded runs of one command on one tree, those without a verdict from a time on; false means that
@@ -199,7 +199,7 @@ func verdictEntry(v ledger.Verdict, run checks.Result) (ledger.Entry, error) {
 
 func evidenceOf(v ledger.Verdict) (coordinator.CheckEvidence, error) {
 	e := coordinator.CheckEvidence{
-		Command: v.Command, Tree: git.OID(v.Tree), Reused: true, ExitCode: -1, OutputSHA256: coordinator.Digest(v.Output),
+		Command: v.Command, Tree: v.Tree, Reused: true, ExitCode: -1, OutputSHA256: coordinator.Digest(v.Output),
 		OutputBytes: v.OutputBytes, Sandbox: v.Sandbox,
 	}
 	if v.ExitCode != nil {
