@@ -34,6 +34,7 @@ type cli struct {
 	Verify    verifyCmd    `cmd:"" help:"Check a branch's ledger from end to end."`
 
 	Decide   decideCmd   `cmd:"" help:"Decide one patch here, without daemon or database: the reference."`
+	Repro    reproCmd    `cmd:"" help:"Feed a set of patches to fresh coordinators in many orders and compare."`
 	Manifest manifestCmd `cmd:"" help:"Write manifest.json and patch.diff for a change."`
 	Worktree worktreeCmd `cmd:"" help:"List or remove the worktrees that checks run in."`
 	Tokens   tokenCmd    `cmd:"" name:"token" help:"Make, list or revoke credentials."`

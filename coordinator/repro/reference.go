@@ -126,13 +126,7 @@ func (b *builder) prepare(ctx context.Context) error {
 	if b.checker != nil {
 		return nil
 	}
-	c := b.config.Service
-	runner, err := checker.NewRunner(ctx, checker.RunnerConfig{
-		Command: c.SandboxCommand, AllowUnsandboxed: c.AllowUnsandboxed, Mounts: c.CheckMounts, Clock: c.Clock, Lookup: c.CheckEnv,
-	})
-	if err != nil {
-		return fmt.Errorf("prepare checks: %w", err)
-	}
-	b.checker, err = checker.New(ctx, runner, b.repo, filepath.Join(b.dir, "worktrees"))
+	c, err := checker.New(ctx, b.config.Service.Runner, b.repo, filepath.Join(b.dir, "worktrees"))
+	b.checker = c
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"patchd/coordinator"
+	"patchd/coordinator/checker"
 	"patchd/coordinator/service"
 	"patchd/worktree/git"
 )
@@ -84,6 +85,14 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		return nil, err
 	}
 	x.relabel = !namesOthers(x.patches)
+	if c := &x.config.Service; c.Runner == nil { // one look at this machine is enough for all
+		c.Runner, err = checker.NewRunner(ctx, checker.RunnerConfig{
+			Command: c.SandboxCommand, AllowUnsandboxed: c.AllowUnsandboxed, Mounts: c.CheckMounts, Clock: c.Clock, Lookup: c.CheckEnv,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("prepare checks: %w", err)
+		}
+	}
 	r := rand.New(rand.NewPCG(c.Seed, 1)) //nolint:gosec // a seed makes a run repeatable
 	list := orders(len(x.patches), c.Orders, r)
 	runs := x.runs(list)

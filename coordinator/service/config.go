@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"patchd/checks/sandbox"
+	"patchd/coordinator/checker"
 	"patchd/coordinator/service/webhook"
 	"patchd/ownership/symbols"
 	"patchd/worktree/git"
@@ -27,6 +28,7 @@ type Config struct {
 	Logger            *slog.Logger
 	Clock             func() time.Time
 	Outlines          symbols.Outliner // nil: files are judged by their lines
+	Runner            *checker.Runner  // runs checks; nil: one is made of the following
 	SandboxCommand    []string         // this program's hidden mode that confines a check
 	CheckMounts       []sandbox.Mount  // caches and toolchains shown to every check
 	AllowUnsandboxed  bool

@@ -77,19 +77,15 @@ func Open(ctx context.Context, c Config) (*Service, error) {
 	}
 	s := &Service{config: c, store: store, hub: newHub(), metrics: newMetrics()}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, s.Close()) //nolint:contextcheck // closing goes on where the context ended
 	}
 	return s, nil
 }
 
-func (s *Service) open(ctx context.Context) error {
-	runner, err := checker.NewRunner(ctx, checker.RunnerConfig{
-		Command: s.config.SandboxCommand, AllowUnsandboxed: s.config.AllowUnsandboxed, Mounts: s.config.CheckMounts, Clock: s.config.Clock, Lookup: s.config.CheckEnv,
-	})
-	if err != nil {
-		return fmt.Errorf("prepare checks: %w", err)
+func (s *Service) open(ctx context.Context) (err error) {
+	if err := s.openRunner(ctx); err != nil {
+		return err
 	}
-	s.runner = runner
 	if s.config.Webhook.URL != "" {
 		if s.hook, err = webhook.New(s.config.Webhook, s.config.Clock); err != nil {
 			return errf(ErrInvalid, "webhook", "", "%v", err)
@@ -106,6 +102,20 @@ func (s *Service) open(ctx context.Context) error {
 		s.repos = append(s.repos, repo)
 	}
 	return s.openJobs()
+}
+
+// openRunner prepares checks, which takes a look at what this machine offers to confine them.
+func (s *Service) openRunner(ctx context.Context) (err error) {
+	if s.runner = s.config.Runner; s.runner != nil {
+		return nil
+	}
+	s.runner, err = checker.NewRunner(ctx, checker.RunnerConfig{
+		Command: s.config.SandboxCommand, AllowUnsandboxed: s.config.AllowUnsandboxed, Mounts: s.config.CheckMounts, Clock: s.config.Clock, Lookup: s.config.CheckEnv,
+	})
+	if err != nil {
+		return fmt.Errorf("prepare checks: %w", err)
+	}
+	return nil
 }
 
 func (s *Service) openRepository(ctx context.Context, rc RepoConfig) (*repository, error) {
@@ -130,7 +140,7 @@ func (s *Service) openRepository(ctx context.Context, rc RepoConfig) (*repositor
 		}
 		r.targets = nil
 		for _, ref := range rc.Targets {
-			row, err := tx.EnsureTarget(ctx, r.row.ID, ledger.Ref(ref))
+			row, err := tx.EnsureTarget(ctx, r.row.ID, ref)
 			if err != nil {
 				return err
 			}
