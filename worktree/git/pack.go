@@ -138,7 +138,9 @@ func writeStored(b *bytes.Buffer, data []byte) {
 		if last {
 			final = 1
 		}
-		b.Write([]byte{final, byte(n), byte(n >> 8), byte(^n), byte(^n >> 8)})
+		size := uint16(n) //nolint:gosec // bounded above
+		b.WriteByte(final)
+		b.Write(binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, size), ^size))
 		b.Write(data[:n])
 		data = data[n:]
 	}
