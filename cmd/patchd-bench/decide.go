@@ -23,7 +23,7 @@ type decideCmd struct {
 	Parallel   int    `default:"8" help:"How many decisions at once in the second measurement."`
 	MinEdits   int    `default:"3" help:"Patches have at least so many edits."`
 	MaxEdits   int    `default:"6" help:"And at most so many."`
-	Window     int    `default:"200" help:"How many commits before the target the base lies at most."`
+	Window     int    `default:"50" help:"How many commits before the target the base lies at most."`
 	Back       int    `default:"1500" help:"The target lies so many commits before HEAD; patches are made of later commits. 0: each commit meets its own parent, so the target moves with every patch."`
 	Scan       int    `default:"4000" help:"How many commits are looked at to find patches."`
 	Scripts    int    `default:"1" help:"For how many batches of decisions at once the script is run too; it takes minutes on a large repository."`

@@ -94,7 +94,7 @@ func (b *bench) noopQueue(ctx context.Context, server *pgserver.Server) (*noop.Q
 
 // stream gives patches for one target, and puts the scratch repository's branch there.
 func (b *bench) stream(ctx context.Context, s *stand, n, back int) ([]trial, error) {
-	const maxEdits, window, scan = 40, 200, 4000
+	const maxEdits, window, scan = 40, 50, 4000
 	b.say("%s: looking for patches", s.Name)
 	var picks []history.Pick
 	for _, shared := range []bool{true, false} {
@@ -132,7 +132,6 @@ func (l *latencyCmd) measure(ctx context.Context, b *bench, s *stand, queue *noo
 			return nil, err
 		}
 		idle := b.clock().Sub(start)
-		start = b.clock()
 		receipt, answer, outcome, err := b.submit(ctx, c, &trials[i])
 		if err != nil {
 			return nil, err

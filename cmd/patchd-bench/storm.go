@@ -137,7 +137,7 @@ func (x *storm) end() error {
 // jobs writes the patches to files and lists the submissions in a shuffled order: each patch once, and a third of all repeated.
 func (x *storm) jobs(ctx context.Context) ([]job, error) {
 	patches := x.Submissions - x.Submissions/3
-	trials, err := x.bench.stream(ctx, x.stand, patches, x.Back)
+	trials, err := x.stream(ctx, x.stand, patches, x.Back)
 	if err != nil {
 		return nil, err
 	}

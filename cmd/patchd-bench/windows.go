@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +92,12 @@ func policyFile(union []string) []byte {
 	if len(union) == 0 {
 		return nil
 	}
-	text := "version: 1\nmerge:\n  union:\n"
+	var b bytes.Buffer
+	b.WriteString("version: 1\nmerge:\n  union:\n")
 	for _, glob := range union {
-		text += "    - " + strconv.Quote(glob) + "\n"
+		fmt.Fprintf(&b, "    - %q\n", glob)
 	}
-	return []byte(text)
+	return b.Bytes()
 }
 
 // judge works out the state of one window's patches.

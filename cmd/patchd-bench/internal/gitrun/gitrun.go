@@ -54,45 +54,36 @@ func (e *Error) Error() string {
 
 // Status runs git and gives its output and exit status; the error is for what kept it from running to its end.
 func (g Git) Status(ctx context.Context, stdin []byte, args ...string) (out []byte, code int, err error) {
+	out, _, code, err = g.run(ctx, stdin, args)
+	return out, code, err
+}
+
+// Output runs git and gives its output; a failure is an *Error.
+func (g Git) Output(ctx context.Context, args ...string) ([]byte, error) {
+	out, stderr, code, err := g.run(ctx, nil, args)
+	if err == nil && code != 0 {
+		err = &Error{args, code, stderr}
+	}
+	return out, err
+}
+
+func (g Git) run(ctx context.Context, stdin []byte, args []string) (out []byte, said string, code int, err error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd := exec.CommandContext(ctx, "git", args...) //nolint:gosec // an argument vector, not a shell's line
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.dir, g.env, &stdout, &stderr
 	if stdin != nil {
 		cmd.Stdin = bytes.NewReader(stdin)
 	}
 	err = cmd.Run()
+	said = strings.TrimSpace(stderr.String())
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
-		return stdout.Bytes(), exit.ExitCode(), nil
+		return stdout.Bytes(), said, exit.ExitCode(), nil
 	}
 	if err != nil {
-		return nil, -1, fmt.Errorf("run git %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+		return nil, said, -1, fmt.Errorf("run git %s: %w: %s", strings.Join(args, " "), err, said)
 	}
-	return stdout.Bytes(), 0, nil
-}
-
-// Output runs git and gives its output; a failure is an *Error.
-func (g Git) Output(ctx context.Context, args ...string) ([]byte, error) {
-	return g.Pipe(ctx, nil, args...)
-}
-
-// Pipe is Output with bytes on the standard input.
-func (g Git) Pipe(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = g.dir, g.env, &stdout, &stderr
-	if stdin != nil {
-		cmd.Stdin = bytes.NewReader(stdin)
-	}
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil, &Error{args, exit.ExitCode(), strings.TrimSpace(stderr.String())}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("run git %s: %w", strings.Join(args, " "), err)
-	}
-	return stdout.Bytes(), nil
+	return stdout.Bytes(), said, 0, nil
 }
 
 // Line runs git and gives its output without the final newline.

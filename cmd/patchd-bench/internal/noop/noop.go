@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
@@ -59,7 +58,7 @@ func Start(ctx context.Context, databaseURL string) (*Queue, error) {
 }
 
 func (q *Queue) start(ctx context.Context) error {
-	silent := slog.New(slog.NewTextHandler(io.Discard, nil))
+	silent := slog.New(slog.DiscardHandler)
 	migrator, err := rivermigrate.New(riverpgxv5.New(q.pool), &rivermigrate.Config{Logger: silent})
 	if err != nil {
 		return fmt.Errorf("prepare migration: %w", err)
