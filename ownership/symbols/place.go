@@ -1,4 +1,3 @@
-//nolint:gosec // G115: counts and offsets stay below the size cap of a file
 package symbols
 
 import "bytes"
