@@ -25,13 +25,14 @@ type cli struct {
 	JSON    bool   `name:"json" help:"Print one JSON document on stdout instead of tables."`
 	Scratch string `placeholder:"DIR" type:"path" help:"Where scratch repositories are made; default: the system's temporary directory."`
 
-	Merges  mergesCmd  `cmd:"" help:"Decide real merges and hold every candidate against git's own merge."`
-	Decide  decideCmd  `cmd:"" help:"Time decisions beside worktree add, apply --3way, commit, worktree remove."`
-	Memory  memoryCmd  `cmd:"" help:"Watch the memory over thousands of decisions."`
-	Latency latencyCmd `cmd:"" help:"Time submissions through the daemon beside a River job that does nothing."`
-	Storm   stormCmd   `cmd:"" help:"Submit from many processes while daemon and PostgreSQL are killed, and look for what was lost."`
-	Windows windowsCmd `cmd:"" help:"Count how often consecutive real commits would contend if they were pending at once."`
-	Replan  replanCmd  `cmd:"" help:"Time the state of many pending patches when the target moves."`
+	Merges     mergesCmd     `cmd:"" help:"Decide real merges and hold every candidate against git's own merge."`
+	Decide     decideCmd     `cmd:"" help:"Time decisions beside worktree add, apply --3way, commit, worktree remove."`
+	Memory     memoryCmd     `cmd:"" help:"Watch the memory over thousands of decisions."`
+	Latency    latencyCmd    `cmd:"" help:"Time submissions through the daemon beside a River job that does nothing."`
+	Storm      stormCmd      `cmd:"" help:"Submit from many processes while daemon and PostgreSQL are killed, and look for what was lost."`
+	Windows    windowsCmd    `cmd:"" help:"Count how often consecutive real commits would contend if they were pending at once."`
+	Replan     replanCmd     `cmd:"" help:"Time the state of many pending patches when the target moves."`
+	Throughput throughputCmd `cmd:"" help:"Count decisions and landings a second beside a script of git commands."`
 }
 
 // bench is what every command works with.

@@ -79,3 +79,30 @@ func (b *Baseline) Remove(ctx context.Context, dir string) error {
 	}
 	return nil
 }
+
+// Land applies a patch to a target commit, commits it, runs the check "true" and moves the branch there. It gives the new tip,
+// none where git apply found conflicts.
+func (b *Baseline) Land(ctx context.Context, target git.OID, diff []byte, branch git.Ref) (tip git.OID, err error) {
+	dir, err := b.Add(ctx, target)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, b.Remove(ctx, dir)) }()
+	in := b.git.At(dir)
+	applied, err := b.apply(ctx, in, diff)
+	if err != nil || !applied {
+		return "", err
+	}
+	// An alias that begins with "!" is how git itself runs a program in the worktree.
+	if err := in.Run(ctx, "-c", "alias.check=!true", "check"); err != nil {
+		return "", fmt.Errorf("run check: %w", err)
+	}
+	head, err := in.Line(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return "", fmt.Errorf("read commit: %w", err)
+	}
+	if err := in.Run(ctx, "update-ref", string(branch), head, string(target)); err != nil {
+		return "", fmt.Errorf("move branch: %w", err)
+	}
+	return git.OID(head), nil
+}

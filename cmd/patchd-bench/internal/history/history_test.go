@@ -12,30 +12,30 @@ import (
 	"patchd/worktree/git"
 )
 
-// real is a repository with a few commits and merges.
-type real struct {
+// origin is a repository with a few commits and merges.
+type origin struct {
 	t *testing.T
 	gitrun.Git
 }
 
-func newReal(t *testing.T) *real {
+func newReal(t *testing.T) *origin {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "app")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	r := &real{t, gitrun.In(dir, os.Getenv("PATH"))}
+	r := &origin{t, gitrun.In(dir, os.Getenv("PATH"))}
 	r.must("init", "-q", "-b", "main")
 	r.commit(map[string]string{"a": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "b": "b\n", "c": "c\n"})
 	return r
 }
 
-func (r *real) must(args ...string) string {
+func (r *origin) must(args ...string) string {
 	r.t.Helper()
 	out, err := r.Line(r.t.Context(), args...)
 	require.NoError(r.t, err)
 	return out
 }
 
-func (r *real) commit(files map[string]string) git.OID {
+func (r *origin) commit(files map[string]string) git.OID {
 	r.t.Helper()
 	for name, text := range files {
 		require.NoError(r.t, os.WriteFile(filepath.Join(r.Dir(), name), []byte(text), 0o600))
@@ -45,7 +45,7 @@ func (r *real) commit(files map[string]string) git.OID {
 	return git.OID(r.must("rev-parse", "HEAD"))
 }
 
-func (r *real) scratch() (*history.Scratch, *git.Repo) {
+func (r *origin) scratch() (*history.Scratch, *git.Repo) {
 	r.t.Helper()
 	s, err := history.NewScratch(r.t.Context(), r.Dir(), r.t.TempDir(), os.Getenv("PATH"))
 	require.NoError(r.t, err)

@@ -45,7 +45,7 @@ func Windows(ctx context.Context, s *Scratch, repo *git.Repo, opt WindowOptions)
 // window makes patches of all commits of a piece of the chain but the last, which is the base.
 func (s *Scratch) window(ctx context.Context, repo *git.Repo, chain []link, policy []byte) (w Window, ok bool, err error) {
 	last := len(chain) - 1
-	base, tree, err := withPolicy(ctx, repo, chain[last].commit, policy)
+	base, tree, err := WithPolicy(ctx, repo, chain[last].commit, policy)
 	if err != nil {
 		return w, false, err
 	}
@@ -106,8 +106,8 @@ func (p *Pick) carry(ctx context.Context, s *Scratch, repo *git.Repo, parent, ba
 	return true, true, nil
 }
 
-// withPolicy gives a commit that holds the policy, made on top of the one given, and its tree.
-func withPolicy(ctx context.Context, repo *git.Repo, at git.OID, policy []byte) (commit, tree git.OID, err error) {
+// WithPolicy gives a commit that holds the policy, made on top of the one given, and its tree.
+func WithPolicy(ctx context.Context, repo *git.Repo, at git.OID, policy []byte) (commit, tree git.OID, err error) {
 	c, err := repo.ReadCommit(ctx, at)
 	if err != nil {
 		return "", "", fmt.Errorf("read base: %w", err)
