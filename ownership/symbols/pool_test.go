@@ -195,6 +195,9 @@ func TestBOMAndCRLFDoNotMoveLines(t *testing.T) {
 
 func TestMemoryOfAChildStaysFlat(t *testing.T) {
 	t.Parallel()
+	if raceDetector {
+		t.Skip("the race detector's own memory would count")
+	}
 	p := newPool(t, symbols.Options{Workers: 1, MemoryBytes: 256 << 20})
 	text, err := os.ReadFile("extract.go")
 	require.NoError(t, err)
