@@ -162,10 +162,9 @@ func (p *place) decides(t *testing.T, c hostileCase) []string {
 	require.NoError(t, err)
 	scratch := filepath.Join(p.root(), "scratch")
 	if p.as != nil { // the test binary's own directory is closed to others
-		body, err := os.ReadFile(self)
-		require.NoError(t, err)
-		self = filepath.Join(p.root(), "test")
-		require.NoError(t, os.WriteFile(self, body, 0o755))
+		copied := filepath.Join(p.root(), "test") // by another process: a descriptor of ours could be inherited, and keep it busy
+		require.NoError(t, exec.CommandContext(t.Context(), "install", "-m", "755", self, copied).Run())
+		self = copied
 	}
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDecideInAnotherProcess$")
 	cmd.Env = append([]string{decideMode + "=" + strings.Join([]string{p.dir, c.target, c.manifest, c.patch, scratch, p.umask}, "\n")}, p.env...)
