@@ -134,9 +134,18 @@ func TestIdentityIsWhatThePatchIs(t *testing.T) {
 		require.Equal(t, id(nil), id(change), name)
 	}
 	other := []map[string]any{
-		{"base_commit": strings.Repeat("a", 40)}, {"paths": []any{"a.go"}}, {"diff_sha256": strings.Repeat("a", 64)}, {"title": "t"}, {"message": "b"},
-		{"target": "next"}, {"repo": "r"}, {"depends_on": []any{"x"}}, {"supersedes": []any{"x"}}, {"required_checks": []any{"true"}},
-		{"author": map[string]any{"name": "a", "email": "b"}}, {"owned_hunks": []any{map[string]any{"path": "a.go", "start": 1, "end": 2}}},
+		{"base_commit": strings.Repeat("a", 40)},
+		{"paths": []any{"a.go"}},
+		{"diff_sha256": strings.Repeat("a", 64)},
+		{"title": "t"},
+		{"message": "b"},
+		{"target": "next"},
+		{"repo": "r"},
+		{"depends_on": []any{"x"}},
+		{"supersedes": []any{"x"}},
+		{"required_checks": []any{"true"}},
+		{"author": map[string]any{"name": "a", "email": "b"}},
+		{"owned_hunks": []any{map[string]any{"path": "a.go", "start": 1, "end": 2}}},
 	}
 	seen := []Identity{id(nil)}
 	for _, change := range other {

@@ -261,7 +261,8 @@ func TestARoundsCommandsSayWhoRequiresThem(t *testing.T) {
 	require.NoError(t, err)
 	both := []coordinator.Identity{min(p.Identity, q.Identity), max(p.Identity, q.Identity)}
 	require.Equal(t, []coordinator.BlameCommand{
-		{Command: "run both", RequiredBy: both}, {Command: "run own", RequiredBy: []coordinator.Identity{p.Identity}},
+		{Command: "run both", RequiredBy: both},
+		{Command: "run own", RequiredBy: []coordinator.Identity{p.Identity}},
 		{Command: "run policy", RequiredBy: []coordinator.Identity{q.Identity}, OnTarget: true},
 	}, round.Commands)
 }
