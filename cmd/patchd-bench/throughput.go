@@ -93,8 +93,8 @@ func (c *throughputCmd) Run(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
 	for _, agents := range c.Agents {
-		if err := s.Git.Run(ctx, "update-ref", string(history.Branch), string(target)); err != nil {
-			return fmt.Errorf("set target: %w", err)
+		if err := s.forget(ctx, target); err != nil {
+			return err
 		}
 		url, err := server.EnsureDatabase(ctx, fmt.Sprintf("agents_%d", agents))
 		if err != nil {
@@ -107,6 +107,22 @@ func (c *throughputCmd) Run(ctx context.Context, b *bench) (err error) {
 		doc.Runs = append(doc.Runs, *run)
 	}
 	return b.emit(doc, doc.render)
+}
+
+// forget puts the branch back to a commit and removes the references of an earlier daemon, whose ledger is another.
+func (s *stand) forget(ctx context.Context, target git.OID) error {
+	refs, err := s.repo.ListRefs(ctx, "refs/patchd/")
+	if err != nil {
+		return fmt.Errorf("list references: %w", err)
+	}
+	updates := []git.RefUpdate{{Ref: history.Branch, New: target}}
+	for _, r := range refs {
+		updates = append(updates, git.RefUpdate{Ref: r.Ref, Old: r.OID, New: git.ZeroOID})
+	}
+	if err := s.repo.UpdateRefs(ctx, updates); err != nil {
+		return fmt.Errorf("forget references: %w", err)
+	}
+	return nil
 }
 
 // apart gives a target with the policy and patches that become candidates there and do not contend.
