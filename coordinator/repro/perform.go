@@ -80,9 +80,9 @@ func (x *experiment) perform(ctx context.Context, r run) (out []stage, err error
 func (p *performance) script() []step {
 	switch {
 	case p.barrier && p.plain:
-		return barrierScript(p.order, nil)
+		return barrierScript(p.order, nil, false)
 	case p.barrier:
-		return barrierScript(p.order, p.r)
+		return barrierScript(p.order, p.r, p.calm)
 	case p.plain:
 		return plainScript(p.order)
 	}

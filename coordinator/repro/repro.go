@@ -58,7 +58,8 @@ const barrierShare = 6
 type run struct {
 	number  int
 	order   []int
-	barrier bool
+	barrier bool // with a seal between the admissions
+	calm    bool // before that seal, nothing is running
 	plain   bool
 }
 
@@ -111,7 +112,7 @@ func (x *experiment) runs(list [][]int) []run {
 	for i, order := range list {
 		out = append(out, run{number: len(out), order: order, plain: i == 0})
 		if i%barrierShare == 0 && len(x.patches) > 1 {
-			out = append(out, run{number: len(out), order: order, plain: i == 0, barrier: true})
+			out = append(out, run{number: len(out), order: order, plain: i == 0, barrier: true, calm: i/barrierShare%2 == 1})
 		}
 	}
 	return out

@@ -59,13 +59,16 @@ func noisyScript(order []int, r *rand.Rand) []step {
 	return w.steps
 }
 
-// barrierScript seals a part of the patches, always the same, and admits the others while that round is under way. A nil r leaves
-// everything else out.
-func barrierScript(order []int, r *rand.Rand) []step {
+// barrierScript seals a part of the patches, always the same, and admits the others while that round is under way. All verdicts
+// are in before a calm seal. A nil r leaves everything else out.
+func barrierScript(order []int, r *rand.Rand, calm bool) []step {
 	w := &writer{r: r}
 	first := func(i int) bool { return i%2 == 0 }
 	w.admit(slices.DeleteFunc(slices.Clone(order), func(i int) bool { return !first(i) }))
-	w.steps = append(w.steps, step{act: actSeal})
+	if calm {
+		w.add(actQuiet)
+	}
+	w.add(actSeal)
 	w.here = nil
 	w.admit(slices.DeleteFunc(slices.Clone(order), first))
 	return w.steps
