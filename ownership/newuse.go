@@ -142,8 +142,8 @@ func (c *comparison) stillThere(b ref, f fate, one *side) bool {
 				return true
 			}
 		}
-		if from.Parent < 0 && slices.ContainsFunc(o.Imports, func(im symbols.Import) bool { return im.Name == from.Name }) {
-			return true
+		if from.Parent < 0 && imports(ch.result, from.Name) && !imports(ch.base, from.Name) {
+			return true // what was imported beside the definition is the definition, brought into an inner module
 		}
 	}
 	if f.kind != fateMoved {

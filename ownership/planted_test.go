@@ -241,10 +241,17 @@ func (f target) withCaller(d dialect) ([]string, bool) {
 	if f.method() && d.extension == ".go" {
 		return nil, false // the type of what stands before the dot is another case
 	}
+	if f.sym.Parent >= 0 && d.extension == ".ts" && f.outline.Symbols[f.sym.Parent].Kind != symbols.KindClass {
+		return nil, false // in an object literal the caller would be a syntax error
+	}
 	return slices.Concat(f.lines[:f.sym.Lines.End], d.caller(f.sym.Name, f.method()), f.lines[f.sym.Lines.End:]), true
 }
 
-func (f target) method() bool { return strings.Contains(f.sym.Path, ".") }
+// method says whether the function belongs to a type, not only to a module.
+func (f target) method() bool {
+	module := f.sym.Parent >= 0 && f.outline.Symbols[f.sym.Parent].Kind == symbols.KindModule
+	return strings.Contains(f.sym.Path, ".") && !module
+}
 
 func (f target) base() *ownership.Version { return version(f.path, join(f.lines)) }
 

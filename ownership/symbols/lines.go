@@ -22,8 +22,14 @@ func (t *tree) segments() []segment {
 		if !in.comment && !in.literal {
 			continue
 		}
-		directive := in.comment && t.g.isDirective(t.text[n.start:n.end])
-		list = append(list, segment{n.start, n.end, in.comment && !directive, directive})
+		start, end := n.start, n.end
+		if in.comment { // some grammars count the spacing around a comment in
+			text := bytes.TrimLeft(t.text[start:end], " \t\r\n\f")
+			start = end - uint32(len(text))
+			end = start + uint32(len(bytes.TrimRight(text, " \t\r\n\f")))
+		}
+		directive := in.comment && t.g.isDirective(t.text[start:end])
+		list = append(list, segment{start, end, in.comment && !directive, directive})
 		i = n.last
 	}
 	return list
@@ -111,9 +117,10 @@ func (t *tree) sayLine(start, end uint32, segments []segment) (uint64, lineClass
 		blank := c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f'
 		switch {
 		case inside && segments[0].comment:
-			if !blank && class == lineBlank {
-				class = lineComment
-			}
+			class = max(class, lineComment) // an empty line within a comment is a part of it
+			h.space = true
+		case blank && inside && segments[0].directive && (c == '\n' || c == '\r'):
+			class = max(class, lineComment)
 			h.space = true
 		case blank && (!inside || c == '\n' || c == '\r'):
 			h.space = true
