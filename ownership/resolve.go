@@ -118,7 +118,7 @@ func (c *comparison) refersToMember(u newUse, b ref, one, other *side) bool {
 	class := strings.TrimSuffix(container(from), ".")
 	inside := using.classAround(u) == lastPart(class)
 	if u.Kind&symbols.UseMember == 0 {
-		return inside && implicitThis(using.outline.Language) && !using.local(u, from.Name)
+		return (inside && implicitThis(using.outline.Language) || using.nestedIn(u, class, from.Name)) && !using.local(u, from.Name)
 	}
 	switch u.qualifier {
 	case "self", "this", "super", "cls", "Self", "static", "parent":
@@ -130,6 +130,28 @@ func (c *comparison) refersToMember(u newUse, b ref, one, other *side) bool {
 	}
 	home := u.file == b.file || scopeOf(using.outline.Language) == scopePackage && dir(using.version.Path) == dir(defining.version.Path)
 	return (home || slices.Contains(using.outline.Names, owner)) && !c.definedElsewhere(b, one)
+}
+
+// nestedIn reports whether a bare name in an inner class means a member of a class around it, where a language looks
+// there: no class in between may have a member of that name.
+func (v *view) nestedIn(u newUse, class, name string) bool {
+	switch family(v.outline.Language) {
+	case "java", "c", "csharp":
+	default:
+		return false
+	}
+	for s := int(u.Symbol); s >= 0; s = v.symbol(s).Parent {
+		if kindGroup(v.symbol(s).Kind) != 2 {
+			continue
+		}
+		if v.symbol(s).Path == class {
+			return true
+		}
+		if slices.ContainsFunc(v.outline.Symbols, func(m symbols.Symbol) bool { return m.Parent == s && m.Name == name }) {
+			return false
+		}
+	}
+	return false
 }
 
 func lastPart(p string) string { return p[strings.LastIndexByte(p, '.')+1:] }
