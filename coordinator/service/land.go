@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/riverqueue/river"
+
 	"patchd/coordinator"
 	"patchd/coordinator/ledger"
 	"patchd/worktree"
@@ -160,9 +162,23 @@ func (s *Service) autoLand(ctx context.Context, t *target, r ledger.Round) error
 	var answer *Error
 	if errors.As(err, &answer) {
 		s.config.Logger.WarnContext(ctx, "a round does not land by itself", slog.Int64("round", r.Number), slog.String("why", answer.Error()))
-		return nil
+		return s.landLater(ctx, t, r.Number)
 	}
 	return err
+}
+
+// landLater has a round that could not land looked at again: a checkout that could not follow may soon. A paused target is left
+// to whoever resumes it.
+func (s *Service) landLater(ctx context.Context, t *target, number int64) error {
+	row, err := s.store.Target(ctx, t.id)
+	if err != nil || row.Paused {
+		return err
+	}
+	r, err := s.store.Round(ctx, t.id, number)
+	if err != nil || r.Status != ledger.RoundReady {
+		return err
+	}
+	return river.JobSnooze(elsewhere)
 }
 
 // carries reports whether a commit is one that patchd makes for the patch.

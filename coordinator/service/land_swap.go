@@ -27,11 +27,8 @@ func (s *Service) carryOut(ctx context.Context, t *target, l ledger.Landing, hel
 		}
 		switch outcome {
 		case ledger.LandingLanded:
-			if err := s.recordLanding(ctx, t, l); err != nil {
-				return err
-			}
-			s.checkoutsFollow(ctx, t, l, held)
-			return nil
+			s.checkoutsFollow(ctx, t, l, held) // first: once it is recorded, nobody looks at it again
+			return s.recordLanding(ctx, t, l)
 		case ledger.LandingAbandoned:
 			if err := s.abandonLanding(ctx, t, l); err != nil {
 				return err
