@@ -59,6 +59,9 @@ type decideReport struct {
 	WarmAt    measure.Summary `json:"decision_at_once"`
 	ScriptAt  measure.Summary `json:"script_at_once"`
 	RatioAt   float64         `json:"ratio_at_once"`
+	WarmCPU   float64         `json:"decision_cpu_ms"` // processor time of the mean decision, helpers included
+	ScriptCPU float64         `json:"script_cpu_ms"`
+	RatioCPU  float64         `json:"ratio_cpu"`
 	Processes float64         `json:"git_processes_per_decision"`
 	MostProcs int64           `json:"git_processes_most"`
 	StagesMS  stages          `json:"stages_ms"`

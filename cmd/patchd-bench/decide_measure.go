@@ -17,6 +17,8 @@ type measurement struct {
 	script *baseline.Baseline
 	report *decideReport
 	first  []trial // decided before anything is timed
+
+	cpu, scriptCPU time.Duration // processor time of decisions and scripts
 }
 
 // warm decides a few patches with an empty engine and gives what the first one cost, in milliseconds.
@@ -51,12 +53,13 @@ func (m *measurement) oneByOne(ctx context.Context, trials []trial, withScript b
 			scripted = append(scripted, took)
 		}
 		asked := m.stand.repo.Processes()
-		start := m.clock()
+		used, start := measure.CPU(), m.clock()
 		record, plan, err := m.stand.decideTrial(ctx, t)
 		took := m.clock().Sub(start)
 		if err != nil {
 			return err
 		}
+		m.cpu += measure.CPU() - used
 		m.report.MostProcs = max(m.report.MostProcs, m.stand.repo.Processes()-asked)
 		m.count(t, record)
 		pack, err := m.keep(ctx, plan)
@@ -75,6 +78,10 @@ func (m *measurement) oneByOne(ctx context.Context, trials []trial, withScript b
 	r := m.report
 	r.Warm, r.Kept, r.Script = decided.Summary(), kept.Summary(), scripted.Summary()
 	r.Ratio, r.RatioKept = measure.Ratio(scripted.Median(), decided.Median()), measure.Ratio(scripted.Median(), kept.Median())
+	if n := time.Duration(len(scripted)); n > 0 {
+		r.WarmCPU, r.ScriptCPU = measure.Milliseconds(m.cpu/time.Duration(len(trials))), measure.Milliseconds(m.scriptCPU/n)
+		r.RatioCPU = measure.Ratio(m.scriptCPU/n, m.cpu/time.Duration(len(trials)))
+	}
 	r.Processes = float64(m.stand.repo.Processes()-processes) / float64(len(trials))
 	r.StagesMS = m.readings().since(before, len(trials), decided.Mean())
 	r.StagesMS.Pack = measure.Milliseconds(packs.Mean())
@@ -104,9 +111,10 @@ func (m *measurement) memory() (err error) {
 }
 
 func (m *measurement) byScript(ctx context.Context, t *trial) (time.Duration, error) {
-	start := m.clock()
+	used, start := measure.CPU(), m.clock()
 	applied, err := m.script.Decide(ctx, t.Target, t.Diff)
 	took := m.clock().Sub(start)
+	m.scriptCPU += measure.CPU() - used
 	if err == nil && !applied {
 		m.report.Failed++
 	}

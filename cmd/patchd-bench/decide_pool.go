@@ -110,6 +110,7 @@ func (doc *decideDocument) render(w io.Writer) {
 		line(w, "%s: git processes per decision %.2f (most %d); first decision of an empty engine %s ms", r.Kind, r.Processes, r.MostProcs, measure.Format(r.Cold))
 		line(w, "%s: mean %.2f ms = reads %.2f (%.0f calls) + ancestry %.2f + git merge %.2f + outlines %.2f (%.1f calls, %.1f files, %.0f KiB) + computing %.2f; writing the objects %.2f",
 			r.Kind, s.Whole, s.Reads, s.ReadCalls, s.Ancestry, s.Merge, s.Outlines, s.OutlineCalls, s.OutlineFiles, s.OutlineKiB, s.Compute, s.Pack)
+		line(w, "%s: processor time of a decision %s ms, of the script %s ms: %.0f times less", r.Kind, measure.Format(r.WarmCPU), measure.Format(r.ScriptCPU), r.RatioCPU)
 		line(w, "%s: peak memory %s, and %s in git readers and parsers", r.Kind, mib(r.Memory.Peak), mib(r.Children.Peak))
 	}
 }
