@@ -292,6 +292,7 @@ func plants() map[string]plant {
 		"move and edit":       moved,
 		"both add one name":   duplicated,
 		"caller and callee":   coupledPair,
+		"write and read":      dependentPair,
 		"rename, use in file": use(ownership.CodeReferenceBroken, rename),
 	}
 }
