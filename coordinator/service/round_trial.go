@@ -2,11 +2,13 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"patchd/coordinator"
@@ -56,7 +58,25 @@ func (s *Service) testStep(ctx context.Context, t *target, r ledger.Round) error
 		}
 		x.plans = append(x.plans, j.Plan)
 	}
+	if len(x.plans) == 0 {
+		return x.nobodyLeft(ctx)
+	}
 	return x.run(ctx)
+}
+
+// nobodyLeft ends a round whose last search cleared nobody.
+func (x *trial) nobodyLeft(ctx context.Context) error {
+	st, err := storyOf(x.round)
+	if err != nil {
+		return err
+	}
+	result := &coordinator.BlameResult{}
+	if n := len(st.Passes); n > 0 && st.Passes[n-1].Blame != nil {
+		result = st.Passes[n-1].Blame
+	}
+	return x.service.inRound(ctx, x.round, func(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round) error {
+		return stopRound(ctx, tx, locked, now, nobodyLeft(result))
+	})
 }
 
 func (x *trial) run(ctx context.Context) error {
@@ -213,17 +233,12 @@ func (x *trial) recordBlame(ctx context.Context, pass roundPass) error {
 		})
 	}
 	blames := recordedBlames(result, x.row.Commit)
-	return x.service.inRound(ctx, x.round, func(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round) error {
+	err := x.service.inRound(ctx, x.round, func(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round) error {
 		if locked.Commit != x.round.TargetCommit {
 			return x.service.supersedeRounds(ctx, tx, locked, "", "the target moved")
 		}
-		left := 0
 		for i, m := range now.Members {
-			switch {
-			case m.Status != "sealed":
-			case slices.Contains(result.Cleared, coordinator.Identity(m.Identity)):
-				left++
-			default:
+			if m.Status == "sealed" && !slices.Contains(result.Cleared, coordinator.Identity(m.Identity)) {
 				now.Members[i].Status = memberStatus(result, coordinator.Identity(m.Identity))
 			}
 		}
@@ -238,16 +253,23 @@ func (x *trial) recordBlame(ctx context.Context, pass roundPass) error {
 		if _, err := tx.Append(ctx, locked, ledger.Anything(), ledger.Entry{Kind: KindBlamed, Payload: payload, Inputs: true}); err != nil {
 			return err
 		}
-		if left == 0 {
-			err = stopRound(ctx, tx, locked, now, nobodyLeft(result))
-		} else {
-			err = tx.SaveRound(ctx, locked, now)
-		}
-		if err != nil {
-			return err
-		}
-		return x.service.queueSettle(ctx, tx, locked.ID)
+		return errors.Join(tx.SaveRound(ctx, locked, now), x.service.queueSettle(ctx, tx, locked.ID))
 	})
+	if err != nil {
+		return err
+	}
+	return x.publish(ctx)
+}
+
+// publish brings the published state to what was just recorded, before the round goes on: who waits for the round then finds
+// the blamed patches as they are. What is overtaken meanwhile is left to the job that was queued with the record.
+func (x *trial) publish(ctx context.Context) error {
+	err := x.service.settleSet(ctx, &work{target: x.target, row: x.row}, func(context.Context, pgx.Tx) error { return nil })
+	var stale *ledger.StaleError
+	if errors.As(err, &stale) {
+		return nil
+	}
+	return err
 }
 
 // nobodyLeft says why a round stops whose members are all for the queue.
