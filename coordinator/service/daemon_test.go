@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -42,6 +43,7 @@ func serveDaemon(in io.Reader, out io.Writer) error {
 	svc, err := service.Open(context.Background(), service.Config{
 		DatabaseURL: orders.DSN, Repos: []service.RepoConfig{{Name: "r", Dir: orders.Dir, Targets: []git.Ref{"refs/heads/main"}}}, DataDir: orders.Data,
 		Clock: clock(), Outlines: symbols.NewInProcess(0), SandboxCommand: []string{orders.Self, sandboxMode}, AllowUnsandboxed: true,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (s *Service) checkoutsFollow(ctx context.Context, t *target, l ledger.Landi
 		return
 	}
 	for _, w := range trees {
-		err = errors.Join(err, t.repo.git.Follow(ctx, w.Path, l.Old, l.New))
+		err = errors.Join(err, t.repo.git.FollowLate(ctx, w.Path, l.Old, l.New))
 	}
 	if err != nil {
 		s.warn(ctx, "a checkout did not follow its branch: run `git reset --hard` there", err)

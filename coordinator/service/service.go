@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5"
@@ -160,7 +161,7 @@ func (s *Service) openRepository(ctx context.Context, rc RepoConfig) (*repositor
 
 // Run works until ctx ends, then stops cleanly: jobs under way get the time that they need to notice.
 func (s *Service) Run(ctx context.Context) error {
-	if err := s.recover(ctx); err != nil {
+	if err := s.recoverPatiently(ctx); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
 	group, running := errgroup.WithContext(ctx)
@@ -181,11 +182,31 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
+// recoverPatiently recovers, again where the database went away meanwhile.
+func (s *Service) recoverPatiently(ctx context.Context) error {
+	for {
+		err := s.recover(ctx)
+		if err == nil || !databaseAway(err) {
+			return err
+		}
+		s.warn(ctx, "the database went away while recovering", err)
+		if err := pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
 // work runs River's workers until ctx ends.
 func (s *Service) work(ctx context.Context) error {
 	base := context.WithoutCancel(ctx)
-	if err := s.jobs.Start(base); err != nil {
-		return fmt.Errorf("start workers: %w", err)
+	for {
+		err := s.jobs.Start(base)
+		if err == nil {
+			break
+		}
+		if !databaseAway(err) || pause(ctx, time.Second) != nil {
+			return fmt.Errorf("start workers: %w", err)
+		}
 	}
 	s.setReady(true)
 	<-ctx.Done()

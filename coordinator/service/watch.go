@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -281,6 +283,31 @@ func (s *Service) reconcileRefs(ctx context.Context, t *target) error {
 	}
 }
 
+// lockTime is how long a git holds a lock at most: a child of a daemon that was stopped, or that works on the same repository, is
+// given the time to end.
+const lockTime = 2 * time.Second
+
+// outlived waits whether a lock goes away by itself.
+func (s *Service) outlived(ctx context.Context, path string) (gone bool, err error) {
+	before, err := os.Stat(path)
+	for range 10 {
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("look at lock: %w", err)
+		}
+		if err := pause(ctx, lockTime/10); err != nil {
+			return false, err
+		}
+		var now os.FileInfo
+		if now, err = os.Stat(path); err == nil && !now.ModTime().Equal(before.ModTime()) {
+			return true, nil // another one
+		}
+	}
+	return false, nil
+}
+
 // removeStaleLocks removes lock files of patchd's own refs that a killed git left. Nobody else writes under refs/patchd, and
 // this process holds the data directory's lock and has started no git that writes.
 func (s *Service) removeStaleLocks(ctx context.Context, r *repository) error {
@@ -290,6 +317,12 @@ func (s *Service) removeStaleLocks(ctx context.Context, r *repository) error {
 	}
 	for _, path := range locks {
 		if !strings.Contains(path, "/refs/patchd/") {
+			continue
+		}
+		if gone, err := s.outlived(ctx, path); err != nil || gone {
+			if err != nil {
+				return err
+			}
 			continue
 		}
 		if err := r.git.RemoveLock(path); err != nil {

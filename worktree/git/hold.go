@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,4 +141,117 @@ func (r *Repo) ReleaseStale(ctx context.Context, dir string) (bool, error) {
 		return false, nil //nolint:nilerr // somebody else's
 	}
 	return true, h.Release()
+}
+
+// FollowLate brings a checkout to where its branch was moved by a process that died before, or while, the checkout followed. A file
+// that is neither as it was nor as it becomes is somebody's work: the error is then a *DirtyCheckoutError, and nothing is changed.
+func (r *Repo) FollowLate(ctx context.Context, dir string, from, to OID) (err error) {
+	index, err := r.indexOf(ctx, dir)
+	if err != nil {
+		return err
+	}
+	h := &HeldCheckout{Dir: dir, repo: r, index: index, from: from, to: to}
+	f, err := os.OpenFile(h.lock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // as readable as git's own
+	if errors.Is(err, fs.ErrExist) {
+		return &DirtyCheckoutError{Path: dir, Reason: "its index is locked: somebody is at work in it"}
+	}
+	if err != nil {
+		return fmt.Errorf("lock checkout %q: %w", dir, err)
+	}
+	_, err = fmt.Fprintf(f, "%s%d\n", holdMark, os.Getpid())
+	defer func() { err = errors.Join(err, h.Release()) }()
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("lock checkout %q: %w", dir, err)
+	}
+	asBefore, err := h.unlike(ctx, from)
+	if err != nil {
+		return err
+	}
+	asAfter, err := h.unlike(ctx, to)
+	if err != nil {
+		return err
+	}
+	for path := range asAfter {
+		if asBefore[path] {
+			return &DirtyCheckoutError{Path: dir, Reason: fmt.Sprintf("%s was changed", path)}
+		}
+	}
+	if err := h.rewrite(ctx); err != nil {
+		return fmt.Errorf("update checkout %q: %w", dir, err)
+	}
+	if err := os.Rename(h.next(), h.index); err != nil {
+		return fmt.Errorf("replace index of checkout %q: %w", dir, err)
+	}
+	return nil
+}
+
+// rewrite brings the paths that change between the commits, and no others, to what they become; the index holds that already.
+func (h *HeldCheckout) rewrite(ctx context.Context) error {
+	changed, err := h.changed(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := h.with(ctx, append([]string{"ls-files", "-z", "--"}, changed...)...)
+	if err != nil {
+		return err
+	}
+	kept := splitNUL(out)
+	for _, path := range changed {
+		if _, stays := slices.BinarySearch(kept, path); !stays {
+			if err := removed(filepath.Join(h.Dir, path)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(kept) > 0 {
+		if _, err := h.with(ctx, append([]string{"checkout-index", "-f", "-u", "--"}, kept...)...); err != nil {
+			return err
+		}
+	}
+	_, err = h.with(ctx, "status", "--porcelain=v1", "-z", "--untracked-files=no") // refreshes what the index knows of the files
+	return err
+}
+
+// changed lists the paths that the two commits hold differently.
+func (h *HeldCheckout) changed(ctx context.Context) ([]string, error) {
+	out, err := h.with(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", string(h.from), string(h.to))
+	if err != nil {
+		return nil, fmt.Errorf("compare commits of checkout %q: %w", h.Dir, err)
+	}
+	return splitNUL(out), nil
+}
+
+func (h *HeldCheckout) with(ctx context.Context, args ...string) ([]byte, error) {
+	return h.repo.inCheckoutWith(ctx, h.Dir, []string{"GIT_INDEX_FILE=" + h.next()}, args...)
+}
+
+// unlike gives the paths that change between the two commits and are not in the checkout as one of them has them.
+func (h *HeldCheckout) unlike(ctx context.Context, commit OID) (map[string]bool, error) {
+	if _, err := h.with(ctx, "read-tree", string(commit)); err != nil {
+		return nil, fmt.Errorf("read tree in checkout %q: %w", h.Dir, err)
+	}
+	paths, err := h.changed(ctx)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	unlike := map[string]bool{}
+	// what git would have to add, change or remove of these paths, untracked ones included
+	status, err := h.with(ctx, append([]string{"status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--"}, paths...)...)
+	if err != nil {
+		return nil, fmt.Errorf("look at checkout %q: %w", h.Dir, err)
+	}
+	for _, line := range splitNUL(status) {
+		if len(line) > 3 && (line[1] != ' ' || line[0] == '?') { // the second letter is of index against files
+			unlike[line[3:]] = true
+		}
+	}
+	return unlike, nil
+}
+
+func splitNUL(out []byte) []string {
+	text := strings.TrimSuffix(string(out), "\x00")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\x00")
 }

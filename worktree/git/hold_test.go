@@ -68,3 +68,27 @@ func TestAHoldRefusesWhatCannotFollowAndLeavesNothing(t *testing.T) {
 	require.True(t, stale)
 	require.NoFileExists(t, lock)
 }
+
+func TestACheckoutFollowsLateWhereItsUpdateWasCutShort(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	from := s.commit(map[string]string{"a": "1\n", "b": "1\n", "c": "1\n"})
+	to := s.commit(map[string]string{"a": "2\n", "b": "2\n", "new": "n\n"})
+	s.git("reset", "-q", "--hard", string(from))
+	r := s.open()
+	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefUpdate{{Ref: "refs/heads/main", Old: from, New: to}}))
+	var dirty *git.DirtyCheckoutError
+	s.write("new", "mine\n")
+	require.ErrorAs(t, r.FollowLate(t.Context(), s.dir, from, to), &dirty)
+	require.Equal(t, "mine\n", s.read("new"))
+	s.write("new", "n\n")
+	s.write("b", "mine\n")
+	require.ErrorAs(t, r.FollowLate(t.Context(), s.dir, from, to), &dirty)
+	require.Equal(t, "mine\n", s.read("b"))
+	s.write("b", "2\n") // as it becomes; a is as it was
+	s.write("c", "mine, and nobody's business\n")
+	require.NoError(t, r.FollowLate(t.Context(), s.dir, from, to))
+	require.Equal(t, "2\n", s.read("a"))
+	require.Equal(t, " M c", s.git("status", "--porcelain"))
+	require.NoError(t, r.FollowLate(t.Context(), s.dir, from, to), "again changes nothing")
+}
