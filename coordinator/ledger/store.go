@@ -27,7 +27,7 @@ const (
 )
 
 // idleInTransaction is how long a transaction may wait for its daemon before the database gives it up.
-const idleInTransaction = "60s"
+const idleInTransaction = "10s"
 
 // maxRestarts bounds how often InTx repeats a transaction that the database aborted for another one's sake.
 const maxRestarts = 20

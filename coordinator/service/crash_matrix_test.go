@@ -199,7 +199,7 @@ func (m *matrix) crash(step crashStep, fault func(*matrix)) {
 			number = m.sealAgain()
 		}
 		return false
-	}, time.Minute, 20*time.Millisecond, step.name)
+	}, 3*time.Minute, 20*time.Millisecond, step.name) // one that is stopped in a transaction is cut off after a while
 }
 
 // explain shows what did not go on.
