@@ -46,7 +46,7 @@ func (m *mutant) Submit(ctx context.Context, in service.Submission) (*service.Re
 // opening gives the mutants that make makes of real services; one run's mutant outlives the service's restarts.
 func opening(make func(*mutant) repro.Coordinator) repro.Open {
 	var mu sync.Mutex
-	byDatabase := map[string]*mutant{}
+	byDir := map[string]*mutant{}
 	return func(ctx context.Context, c service.Config) (repro.Coordinator, func() error, error) {
 		real, stop, err := repro.Serve(ctx, c)
 		if err != nil {
@@ -54,10 +54,10 @@ func opening(make func(*mutant) repro.Coordinator) repro.Open {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		m := byDatabase[c.DatabaseURL]
+		m := byDir[c.Repos[0].Dir]
 		if m == nil {
 			m = &mutant{labels: map[coordinator.Identity]coordinator.PatchID{}, objects: filepath.Join(c.Repos[0].Dir, "objects")}
-			byDatabase[c.DatabaseURL] = m
+			byDir[c.Repos[0].Dir] = m
 		}
 		m.Coordinator, m.svc = real, real.(*service.Service)
 		return make(m), stop, nil

@@ -62,7 +62,7 @@ func (x *experiment) perform(ctx context.Context, r run) (out []stage, err error
 	if p.place, err = x.newPlace(ctx, r.number); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.place.remove(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, x.leave(p.place)) }()
 	p.relabelled()
 	if err := p.open(ctx); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (p *performance) hand(ctx context.Context, i int, fields map[string]any, wa
 	if err != nil {
 		return err
 	}
-	r, err := p.svc.Submit(ctx, service.Submission{Credential: p.by, Repo: repoName, Manifest: manifest, Diff: p.patches[i].Diff, Tool: "repro"})
+	r, err := p.svc.Submit(ctx, service.Submission{Credential: p.by, Repo: p.place.name, Manifest: manifest, Diff: p.patches[i].Diff, Tool: "repro"})
 	switch {
 	case err != nil:
 		return fmt.Errorf("submit %q: %w", p.patches[i].Name, err)

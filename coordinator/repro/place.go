@@ -12,9 +12,6 @@ import (
 	"patchd/worktree/git"
 )
 
-// repoName is what a run's repository is called.
-const repoName = "repro"
-
 // Coordinator is what is tried: *service.Service, or one that decides otherwise.
 type Coordinator interface {
 	Submit(ctx context.Context, in service.Submission) (*service.Receipt, error)
@@ -48,33 +45,66 @@ func Serve(ctx context.Context, c service.Config) (Coordinator, func() error, er
 	}, nil
 }
 
-// place is where one run happens: a database and a repository of its own. The repository borrows the objects of the one that
-// is tried, has the target branch and nothing else, and keeps what is written to itself.
+// lane is a database on which runs happen one after another. A run has a repository of its own there, and with it a chain, a set,
+// request keys and verdicts of its own: making a database for each run would take longer than the run.
+type lane struct{ name, url string }
+
+// lanes makes the databases, several runs' at once; what it gives removes them.
+func (x *experiment) lanes(ctx context.Context) (free chan lane, remove func() error, err error) {
+	free = make(chan lane, max(x.config.Parallel, 1))
+	var made []string
+	remove = func() error {
+		var errs []error
+		for _, name := range made {
+			errs = append(errs, ledger.DropDatabase(context.WithoutCancel(ctx), x.config.Server, name))
+		}
+		return errors.Join(errs...)
+	}
+	for i := range cap(free) {
+		name := fmt.Sprintf("%s_%d", x.config.Template, i)
+		url, err := ledger.CloneDatabase(ctx, x.config.Server, x.config.Template, name)
+		if err != nil {
+			return nil, nil, errors.Join(err, remove())
+		}
+		made = append(made, name)
+		free <- lane{name, url}
+	}
+	return free, remove, nil
+}
+
+// place is where one run happens. Its repository borrows the objects of the one that is tried, has the target branch and nothing
+// else, and keeps what is written to itself.
 type place struct {
-	server, name string // the database
-	dir          string
-	config       service.Config
+	name   string // of the repository
+	dir    string
+	lane   lane
+	config service.Config
 }
 
 func (x *experiment) newPlace(ctx context.Context, number int) (*place, error) {
-	p := &place{server: x.config.Server, name: fmt.Sprintf("%s_%d", x.config.Template, number), dir: filepath.Join(x.config.Scratch, fmt.Sprintf("run-%d", number))}
+	p := &place{name: fmt.Sprintf("run-%d", number), dir: filepath.Join(x.config.Scratch, fmt.Sprintf("run-%d", number))}
 	repo := filepath.Join(p.dir, "repo.git")
 	if err := borrow(x.config.Objects, repo, x.config.Target, x.target); err != nil {
 		return nil, err
 	}
-	url, err := ledger.CloneDatabase(ctx, p.server, x.config.Template, p.name)
-	if err != nil {
-		return nil, err
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case p.lane = <-x.free:
 	}
 	p.config = x.config.Service
-	p.config.DatabaseURL, p.config.DataDir = url, filepath.Join(p.dir, "data")
-	p.config.Repos = []service.RepoConfig{{Name: repoName, Dir: repo, Targets: []git.Ref{x.config.Target}}}
+	p.config.DatabaseURL, p.config.DataDir = p.lane.url, filepath.Join(p.dir, "data")
+	p.config.Repos = []service.RepoConfig{{Name: p.name, Dir: repo, Targets: []git.Ref{x.config.Target}}}
 	return p, nil
 }
 
-// remove leaves nothing of the place.
-func (p *place) remove(ctx context.Context) error {
-	return errors.Join(ledger.DropDatabase(ctx, p.server, p.name), os.RemoveAll(p.dir))
+// leave gives the lane to the next run and removes the place's files.
+func (x *experiment) leave(p *place) error {
+	x.free <- p.lane
+	if err := os.RemoveAll(p.dir); err != nil {
+		return fmt.Errorf("remove run: %w", err)
+	}
+	return nil
 }
 
 // borrow makes a bare repository over the objects of another one, with one branch.

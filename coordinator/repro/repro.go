@@ -2,6 +2,7 @@ package repro
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -69,11 +70,12 @@ type experiment struct {
 	target  git.OID
 	patches []Patch
 	relabel bool
+	free    chan lane
 }
 
 // Run tries the orders and compares what they come to. An error says that nothing could be compared; that two runs differ is in
 // the report.
-func Run(ctx context.Context, c Config) (*Report, error) {
+func Run(ctx context.Context, c Config) (report *Report, err error) {
 	if c.Open == nil {
 		c.Open = Serve
 	}
@@ -97,7 +99,13 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	r := rand.New(rand.NewPCG(c.Seed, 1)) //nolint:gosec // a seed makes a run repeatable
 	list := orders(len(x.patches), c.Orders, r)
 	runs := x.runs(list)
-	report := &Report{Orders: len(list), Runs: len(runs), Patches: len(x.patches), Seed: c.Seed, Landed: []string{}}
+	report = &Report{Orders: len(list), Runs: len(runs), Patches: len(x.patches), Seed: c.Seed, Landed: []string{}}
+	free, remove, err := x.lanes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	x.free = free
 	judge := &judge{patches: x.patches, report: report, reference: x.reference}
 	if err := x.all(ctx, runs, judge); err != nil {
 		return nil, err
