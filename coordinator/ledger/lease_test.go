@@ -36,7 +36,8 @@ func TestALostLeaseCancelsTheWork(t *testing.T) {
 	w := openAt(t, dsn)
 	conn := superuser(t, dsn)
 	held, err := w.WithLease(t.Context(), "repository 1", func(ctx context.Context) error {
-		_, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_locks
+		_, err := conn.Exec(t.Context(), //nolint:contextcheck // the lease's own context ends by this
+			`SELECT pg_terminate_backend(pid) FROM pg_locks
 			WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 		require.NoError(t, err)
 		<-ctx.Done()
