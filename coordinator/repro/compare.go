@@ -156,7 +156,7 @@ func statuses(got, want coordinator.PatchStatus) string {
 	case fmt.Sprint(got.Blame) != fmt.Sprint(want.Blame):
 		return fmt.Sprintf("is blamed for %v instead of %v", got.Blame, want.Blame)
 	}
-	a, _ := coordinator.Canonical(got) //nolint:errcheck // both were digested before
+	a, _ := coordinator.Canonical(got) // both were digested before
 	b, _ := coordinator.Canonical(want)
 	if string(a) != string(b) {
 		return fmt.Sprintf("has status %s instead of %s", a, b)

@@ -43,12 +43,12 @@ func (m *mutant) Submit(ctx context.Context, in service.Submission) (*service.Re
 	return r, err
 }
 
-// opening gives the mutants that make makes of real services; one run's mutant outlives the service's restarts.
-func opening(make func(*mutant) repro.Coordinator) repro.Open {
+// opening gives the mutants that mutate makes of real services; one run's mutant outlives the service's restarts.
+func opening(mutate func(*mutant) repro.Coordinator) repro.Open {
 	var mu sync.Mutex
 	byDir := map[string]*mutant{}
 	return func(ctx context.Context, c service.Config) (repro.Coordinator, func() error, error) {
-		real, stop, err := repro.Serve(ctx, c)
+		svc, stop, err := repro.Serve(ctx, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -59,8 +59,8 @@ func opening(make func(*mutant) repro.Coordinator) repro.Open {
 			m = &mutant{labels: map[coordinator.Identity]coordinator.PatchID{}, objects: filepath.Join(c.Repos[0].Dir, "objects")}
 			byDir[c.Repos[0].Dir] = m
 		}
-		m.Coordinator, m.svc = real, real.(*service.Service)
-		return make(m), stop, nil
+		m.Coordinator, m.svc = svc, svc.(*service.Service)
+		return mutate(m), stop, nil
 	}
 }
 
@@ -105,6 +105,7 @@ func (b *bench) caught(open repro.Open, words string) {
 }
 
 func contending(t *testing.T) *bench {
+	t.Helper()
 	b := newBench(t, gittest.Tree{"f": tenLines})
 	b.add("a", edited("two", "TWO"), nil)
 	b.add("b", edited("two", "2"), nil)
@@ -151,15 +152,15 @@ func (f folding) WaitRound(ctx context.Context, _ string, _ git.Ref, _ int64) (*
 			continue
 		}
 		objects := "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + f.objects
-		tree, err := f.repo.Try([]string{objects}, "merge-tree", "--write-tree", at, string(p.Candidate))
+		tree, err := f.repo.Try([]string{objects}, "merge-tree", "--write-tree", at, string(p.Candidate)) //nolint:contextcheck // the test's own
 		if err != nil {
 			return nil, err
 		}
-		commit, err := f.repo.Try([]string{objects}, "commit-tree", "-p", at, "-p", string(p.Candidate), "-m", "fold", strings.TrimSpace(string(tree)))
+		commit, err := f.repo.Try([]string{objects}, "commit-tree", "-p", at, "-p", string(p.Candidate), "-m", "fold", strings.TrimSpace(string(tree))) //nolint:contextcheck // the test's own
 		if err != nil {
 			return nil, err
 		}
-		at, r.Tree = strings.TrimSpace(string(commit)), git.OID(strings.TrimSpace(string(tree)))
+		at, r.Tree = strings.TrimSpace(string(commit)), git.OID(strings.TrimSpace(string(tree))) //nolint:contextcheck // the test's own
 	}
 	return r, nil
 }

@@ -33,7 +33,7 @@ func ReadPatches(dir string) ([]Patch, error) {
 	var out []Patch
 	for _, file := range found {
 		p := Patch{Name: filepath.Base(filepath.Dir(file))}
-		if p.Manifest, err = os.ReadFile(file); err != nil {
+		if p.Manifest, err = os.ReadFile(file); err != nil { //nolint:gosec // the caller names the directory
 			return nil, fmt.Errorf("read patch %q: %w", p.Name, err)
 		}
 		if p.Diff, err = os.ReadFile(filepath.Join(filepath.Dir(file), "patch.diff")); err != nil {

@@ -157,9 +157,7 @@ func (p *performance) submit(ctx context.Context, i int, more map[string]any) er
 		p.serial++
 		fields["client_request_id"] = fmt.Sprintf("again-%d", p.serial)
 	}
-	for name, value := range more {
-		fields[name] = value
-	}
+	maps.Copy(fields, more)
 	return p.hand(ctx, i, fields, p.patches[i].identity)
 }
 

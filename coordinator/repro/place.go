@@ -41,7 +41,7 @@ func Serve(ctx context.Context, c service.Config) (Coordinator, func() error, er
 		if errors.Is(err, context.Canceled) {
 			err = nil // it was stopped before it had begun
 		}
-		return errors.Join(err, svc.Close())
+		return errors.Join(err, svc.Close()) //nolint:contextcheck // what is let go of must be, whatever ended
 	}, nil
 }
 

@@ -15,11 +15,11 @@ import (
 	"patchd/worktree/git"
 )
 
-// Digest and State are the coordinator's.
-type (
-	Digest = coordinator.Digest
-	State  = coordinator.State
-)
+// Digest is the coordinator's.
+type Digest = coordinator.Digest
+
+// State is the coordinator's.
+type State = coordinator.State
 
 // Config says what is tried and where. Server is the URL of a PostgreSQL server on which databases may be made, Template the
 // name of a migrated database on it to which nobody is connected, Objects the object directory of the repository. Service is

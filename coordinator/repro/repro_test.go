@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -93,9 +94,7 @@ func (b *bench) add(name string, files gittest.Tree, more map[string]any) {
 	fields := map[string]any{
 		"patch_id": name, "base_commit": b.base, "paths": paths, "owned_hunks": []any{}, "required_checks": []any{}, "diff_sha256": coordinator.SHA256(patch),
 	}
-	for k, v := range more {
-		fields[k] = v
-	}
+	maps.Copy(fields, more)
 	raw, err := json.Marshal(fields)
 	require.NoError(b.t, err)
 	b.config.Patches = append(b.config.Patches, repro.Patch{Name: name, Manifest: raw, Diff: patch})

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +26,7 @@ type gate struct {
 // gated gives a daemon a gate, before it is opened.
 func (w *world) gated() gate {
 	w.t.Helper()
-	dir, err := os.MkdirTemp("", "patchd-gate-") //nolint:usetesting // a check may run as another account
+	dir, err := os.MkdirTemp("", "patchd-gate-") // a check may run as another account
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, os.RemoveAll(dir)) })
 	require.NoError(w.t, os.Chmod(dir, 0o777))
@@ -48,9 +49,7 @@ func (g gate) wait(name string) string {
 // checkedBase is a base whose policy has every patch checked by check.sh.
 func (w *world) checkedBase(check string, files gittest.Tree) string {
 	tree := gittest.Tree{".patchd.yml": "version: 1\nchecks:\n  allow: [\"sh **\"]\n  timeout: 1m\n  rules: [{paths: [\"**\"], run: [\"sh check.sh\"]}]\n", "check.sh": check}
-	for path, content := range files {
-		tree[path] = content
-	}
+	maps.Copy(tree, files)
 	return w.Commit("base", tree)
 }
 

@@ -51,7 +51,7 @@ func TestALandingMovesTheBranchWithItsMarkerAndCleanCheckoutsFollow(t *testing.T
 	require.Len(t, intent, 1)
 	require.Equal(t, string(r.Head), w.ref(fmt.Sprintf("refs/patchd/landings/%d", intent[0].Seq)))
 	require.Empty(t, w.Git("-C", linked, "status", "--porcelain"))
-	require.Equal(t, "TWO", w.lines("main", "f")[1])
+	require.Equal(t, "TWO", w.lines()[1])
 	require.Empty(t, w.ref(candidateRef(a)))
 	w.quiet()
 	p, err := w.svc.Patch(t.Context(), "", "", "a")
@@ -85,7 +85,7 @@ func TestATargetThatMovedIsNeverOverwritten(t *testing.T) {
 	require.Equal(t, moved, string(w.at(a, moved).DecidedAt), "its patches are decided again")
 	r = w.sealed()
 	require.Equal(t, "landed", w.land(r.Number).Status)
-	require.Equal(t, "TWO", w.lines("main", "f")[1])
+	require.Equal(t, "TWO", w.lines()[1])
 	w.quiet()
 	w.verified()
 }
@@ -188,7 +188,7 @@ func (w *world) crashBetween(r *service.Round, swap bool) ledger.Seq {
 		for _, m := range r.Members {
 			l.Identities = append(l.Identities, ledger.Identity(m.Identity))
 		}
-		if _, err := tx.Append(ctx, t, ledger.Anything(), ledger.Entry{Kind: service.KindLandingIntent, Payload: []byte(fmt.Sprintf(`{"round":%d}`, r.Number))}); err != nil {
+		if _, err := tx.Append(ctx, t, ledger.Anything(), ledger.Entry{Kind: service.KindLandingIntent, Payload: fmt.Appendf(nil, `{"round":%d}`, r.Number)}); err != nil {
 			return err
 		}
 		if err := tx.IntendLanding(ctx, t, l); err != nil {
@@ -264,7 +264,7 @@ func TestWhatWasSwappedAndResetByAPersonIsNotSwappedAgain(t *testing.T) {
 	require.Equal(t, "ready", again.Status)
 	require.Equal(t, "landed", w.land(again.Number).Status)
 	w.quiet()
-	require.Equal(t, "TWO", w.lines("main", "f")[1])
+	require.Equal(t, "TWO", w.lines()[1])
 	w.verified()
 }
 

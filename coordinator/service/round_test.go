@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -36,9 +37,7 @@ func (w *world) tester() service.Credential {
 func (w *world) labelled(label, base string, files gittest.Tree, more map[string]any) coordinator.Identity {
 	w.t.Helper()
 	fields := map[string]any{"patch_id": label}
-	for k, v := range more {
-		fields[k] = v
-	}
+	maps.Copy(fields, more)
 	r := w.submit(w.submission(base, w.Change(base, files), fields))
 	require.Nil(w.t, r.Refused)
 	return r.Identity
@@ -157,7 +156,7 @@ func TestADependantFollowsWhatItDependsOn(t *testing.T) {
 	require.Equal(t, "ready", r.Status)
 	require.Equal(t, ascending(a, b), members(r, ""), "with everything that it depends on")
 	w.land(r.Number)
-	require.Equal(t, "TWO", w.lines("main", "f")[1])
+	require.Equal(t, "TWO", w.lines()[1])
 	require.NotEqual(t, x, a)
 	w.quiet()
 	w.verified()
@@ -245,8 +244,8 @@ func TestAPatchThatGovernsIsSealedAloneAndByName(t *testing.T) {
 	w.verified()
 }
 
-// lines gives a file's lines at a commit.
-func (w *world) lines(commit, path string) []string {
+// lines gives the lines of f on the branch.
+func (w *world) lines() []string {
 	w.t.Helper()
-	return strings.Split(w.Git("show", commit+":"+path), "\n")
+	return strings.Split(w.Git("show", "main:f"), "\n")
 }
