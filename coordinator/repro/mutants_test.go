@@ -160,7 +160,7 @@ func (f folding) WaitRound(ctx context.Context, _ string, _ git.Ref, _ int64) (*
 		if err != nil {
 			return nil, err
 		}
-		at, r.Tree = strings.TrimSpace(string(commit)), git.OID(strings.TrimSpace(string(tree))) //nolint:contextcheck // the test's own
+		at, r.Tree = strings.TrimSpace(string(commit)), git.OID(strings.TrimSpace(string(tree)))
 	}
 	return r, nil
 }

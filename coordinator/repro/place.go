@@ -35,13 +35,13 @@ func Serve(ctx context.Context, c service.Config) (Coordinator, func() error, er
 	running, cancel := context.WithCancel(ctx)
 	stopped := make(chan error, 1)
 	go func() { stopped <- svc.Run(running) }()
-	return svc, func() error {
+	return svc, func() error { //nolint:contextcheck // what is let go of must be, whatever ended
 		cancel()
 		err := <-stopped
 		if errors.Is(err, context.Canceled) {
 			err = nil // it was stopped before it had begun
 		}
-		return errors.Join(err, svc.Close()) //nolint:contextcheck // what is let go of must be, whatever ended
+		return errors.Join(err, svc.Close())
 	}, nil
 }
 
