@@ -157,7 +157,7 @@ func (m *meeting) structural(ctx context.Context) ([]Reason, []Coupling, error) 
 	}
 	var err error
 	chosen := m.engine.loading.Files(m.left.side.Paths(), m.right.side.Paths(), relatedFiles)
-	if in.Files, err = comparedFiles(ctx, m.ov, m.left.side, m.right.side, chosen); err != nil || len(in.Files) == 0 {
+	if in.Files, err = comparedFiles(ctx, m.ov, m.left.side, m.right.side, chosen, m.policy); err != nil || len(in.Files) == 0 {
 		return nil, nil, err
 	}
 	found, err := ownership.Classify(ctx, m.engine.outlines, in)

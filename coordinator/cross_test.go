@@ -67,3 +67,16 @@ func TestCoupledEditsAreReportedAndDecideNothing(t *testing.T) {
 		require.Equal(t, string(other), states[id].Status.Coupled[0].With)
 	}
 }
+
+func TestASectionOfAUnionPathIsNobodysSymbol(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	log := "# Changes\n\n## Unreleased\n\n* first\n"
+	base := b.Commit("base", gittest.Tree{"CHANGELOG.md": log, ".patchd.yml": "version: 1\nmerge: {union: [CHANGELOG.md]}\n"})
+	one := b.submit(base, b.Change(base, gittest.Tree{"CHANGELOG.md": log + "* one\n"}), nil)
+	two := b.submit(base, b.Change(base, gittest.Tree{"CHANGELOG.md": log + "* two\n"}), nil)
+	_, states, err := b.engine.State(t.Context(), coordinator.Inputs{Target: git.OID(base), Members: []coordinator.Member{{Submission: one}, {Submission: two}}})
+	require.NoError(t, err)
+	require.Equal(t, coordinator.OutcomeCandidate, states[one.Identity].Status.Outcome)
+	require.Equal(t, coordinator.OutcomeCandidate, states[two.Identity].Status.Outcome)
+}

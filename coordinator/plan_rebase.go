@@ -147,7 +147,7 @@ func (p *planner) structural(ctx context.Context, r *worktree.Result) ([]Reason,
 	if err != nil {
 		return nil, err
 	}
-	if in.Files, err = comparedFiles(ctx, p.objects, p.side, target, chosen); err != nil || len(in.Files) == 0 {
+	if in.Files, err = comparedFiles(ctx, p.objects, p.side, target, chosen, p.policy); err != nil || len(in.Files) == 0 {
 		return nil, err
 	}
 	found, err := ownership.Classify(ctx, p.engine.outlines, in)

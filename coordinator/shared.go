@@ -17,13 +17,17 @@ import (
 const relatedFiles = 32
 
 // comparedFiles are the files of one tree that ownership compares: those that both sides change, and of the others those that
-// were chosen because they may refer to what the other side changed.
-func comparedFiles(ctx context.Context, r git.Reader, left, right *worktree.Side, chosen []string) ([]ownership.File, error) {
+// were chosen because they may refer to what the other side changed. Union paths are left out: insertions meet there without a
+// person, whatever section they stand in.
+func comparedFiles(ctx context.Context, r git.Reader, left, right *worktree.Side, chosen []string, policy *Policy) ([]ownership.File, error) {
 	var out []ownership.File
 	met := map[string]bool{}
 	related := false
 	for i := range left.Files {
 		ours := &left.Files[i]
+		if matchesAny(policy.Merge.Union, ours.Path()) {
+			continue
+		}
 		theirs, both := right.File(ours.Src)
 		both = both && ours.Src != "" && theirs.Src == ours.Src
 		if !both && !slices.Contains(chosen, ours.Path()) {
@@ -42,6 +46,9 @@ func comparedFiles(ctx context.Context, r git.Reader, left, right *worktree.Side
 	}
 	for i := range right.Files {
 		theirs := &right.Files[i]
+		if matchesAny(policy.Merge.Union, theirs.Path()) {
+			continue
+		}
 		if theirs.Src != "" && met[theirs.Src] || !slices.Contains(chosen, theirs.Path()) {
 			continue
 		}
