@@ -186,7 +186,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) recoverPatiently(ctx context.Context) error {
 	for {
 		err := s.recover(ctx)
-		if err == nil || !databaseAway(err) {
+		if err == nil || ctx.Err() != nil || !databaseAway(err) {
 			return err
 		}
 		s.warn(ctx, "the database went away while recovering", err)
