@@ -100,11 +100,16 @@ func (p *performance) relabelled() {
 }
 
 // open starts the coordinator with some number of workers.
-func (p *performance) open(ctx context.Context) (err error) {
+func (p *performance) open(ctx context.Context) error {
 	c := p.place.config
 	c.Workers, c.CheckWorkers = 1+p.r.IntN(4), 1+p.r.IntN(3)
-	p.svc, p.stop, err = p.config.Open(ctx, c)
-	return err
+	svc, stop, err := p.config.Open(ctx, c)
+	if err != nil {
+		p.stop = func() error { return nil } // what was there is stopped
+		return fmt.Errorf("start coordinator: %w", err)
+	}
+	p.svc, p.stop = svc, stop
+	return nil
 }
 
 func (p *performance) do(ctx context.Context, s step) error {
