@@ -62,23 +62,38 @@ func (s *Service) Land(ctx context.Context, by Credential, repo string, ref git.
 	return s.Round(ctx, t.repo.name, t.ref, number)
 }
 
-// land records the intent, moves the branch and records the landing. One landing of a target is under way at a time.
+// land records the intent, moves the branch and records the landing. One landing of a target is under way at a time in this
+// process; where another daemon takes up the round at the same moment, this one sees to it that it is finished.
 func (s *Service) land(ctx context.Context, t *target, r ledger.Round, by string) error {
 	unlock, err := s.landing.lock(ctx, t.id)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	for range maxStale {
+		err = s.tryLand(ctx, t, r, by)
+		if stale := (*ledger.StaleError)(nil); !errors.As(err, &stale) {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Service) tryLand(ctx context.Context, t *target, r ledger.Round, by string) error {
 	if err := s.finishLandings(ctx, t); err != nil {
 		return err
 	}
-	if r, err = s.store.Round(ctx, t.id, r.Number); err != nil || r.Status == ledger.RoundLanded {
+	r, err := s.store.Round(ctx, t.id, r.Number)
+	if err != nil || r.Status == ledger.RoundLanded {
 		return err
 	}
 	if r.Status != ledger.RoundReady {
 		return errf(ErrStale, "round", "seal another round", "round %d is %s", r.Number, r.Status)
 	}
-	held, err := s.holdCheckouts(ctx, t, r.TargetCommit, r.HeadCommit)
+	held, err := s.holdCheckouts(ctx, t, r.TargetCommit, r.HeadCommit, func(ctx context.Context) (bool, error) {
+		now, err := s.store.Round(ctx, t.id, r.Number)
+		return now.Status == r.Status, err
+	})
 	if err != nil {
 		return err
 	}
@@ -97,8 +112,6 @@ func (s *Service) intend(ctx context.Context, t *target, r ledger.Round, by stri
 		switch {
 		case locked.Paused:
 			return errf(ErrStale, "target", "resume it first", "target %s is paused", t.ref)
-		case now.Status != ledger.RoundReady:
-			return errf(ErrStale, "round", "seal another round", "round %d is %s", now.Number, now.Status)
 		case locked.Commit != now.TargetCommit:
 			return s.supersedeRounds(ctx, tx, locked, "", "the target moved")
 		}

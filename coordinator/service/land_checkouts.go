@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"patchd/coordinator/ledger"
 	"patchd/worktree/git"
@@ -12,8 +13,35 @@ import (
 // holds are the checkouts of a branch that is being moved; nil where they could not be held.
 type holds []*git.HeldCheckout
 
-// holdCheckouts locks the checkouts of the target while it moves, and refuses where work would be lost or mixed up.
-func (s *Service) holdCheckouts(ctx context.Context, t *target, from, to git.OID) (holds, error) {
+// busyWait is how long somebody at work in a checkout is waited for: most git commands, and landings, are done by then.
+const busyWait = 5 * time.Second
+
+// holdCheckouts locks the checkouts of the target while it moves, and refuses where work would be lost or mixed up. Somebody at
+// work there is waited for, while there is still something to do: where another process does it meanwhile, nothing is held.
+func (s *Service) holdCheckouts(ctx context.Context, t *target, from, to git.OID, still func(context.Context) (bool, error)) (holds, error) {
+	deadline := time.Now().Add(busyWait)
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if needed, err := still(ctx); err != nil || !needed {
+			return nil, err
+		}
+		held, err := t.tryHold(ctx, from, to)
+		var dirty *git.DirtyCheckoutError
+		if !errors.As(err, &dirty) {
+			return held, err
+		}
+		if !dirty.Busy || time.Now().After(deadline) {
+			return nil, errf(ErrStale, "target", "commit or stash there, or check out another branch, then land again", "%s is checked out in %q and cannot follow: %s", t.ref, dirty.Path, dirty.Reason)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tryHold locks all checkouts of the target, or none.
+func (t *target) tryHold(ctx context.Context, from, to git.OID) (holds, error) {
 	trees, err := t.checkouts(ctx)
 	if err != nil {
 		return nil, err
@@ -21,16 +49,11 @@ func (s *Service) holdCheckouts(ctx context.Context, t *target, from, to git.OID
 	held := holds{}
 	for _, w := range trees {
 		h, err := t.repo.git.HoldCheckout(ctx, w.Path, from, to)
-		if err == nil {
-			held = append(held, h)
-			continue
+		if err != nil {
+			held.release(ctx)
+			return nil, err
 		}
-		held.release(ctx)
-		var dirty *git.DirtyCheckoutError
-		if errors.As(err, &dirty) {
-			return nil, errf(ErrStale, "target", "commit or stash there, or check out another branch, then land again", "%s is checked out in %q and cannot follow: %s", t.ref, dirty.Path, dirty.Reason)
-		}
-		return nil, err
+		held = append(held, h)
 	}
 	return held, nil
 }

@@ -98,19 +98,15 @@ func wrapped(what string, err error) error {
 // resumeLanding takes up an intent of an earlier process. What was swapped is recorded; what was not is swapped now, if the
 // checkouts of the branch can still follow.
 func (s *Service) resumeLanding(ctx context.Context, t *target, l ledger.Landing) error {
-	outcome, err := t.outcome(ctx, l)
-	if err != nil {
+	held, err := s.holdCheckouts(ctx, t, l.Old, l.New, func(ctx context.Context) (bool, error) {
+		outcome, err := t.outcome(ctx, l)
+		return outcome == ledger.LandingIntended, err
+	})
+	var refused *Error
+	if err != nil && !errors.As(err, &refused) {
 		return err
 	}
-	var held holds
-	if outcome == ledger.LandingIntended {
-		held, err = s.holdCheckouts(ctx, t, l.Old, l.New)
-		var refused *Error
-		if err != nil && !errors.As(err, &refused) {
-			return err
-		}
-		defer held.release(ctx)
-	}
+	defer held.release(ctx)
 	return s.carryOut(ctx, t, l, held)
 }
 

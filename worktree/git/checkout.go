@@ -11,6 +11,8 @@ import (
 type DirtyCheckoutError struct {
 	Path   string
 	Reason string
+	// Busy says that the checkout may be able to follow soon: a git command, or a landing, is at work in it.
+	Busy bool
 }
 
 // Error says which checkout, and why.

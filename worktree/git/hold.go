@@ -1,8 +1,8 @@
 package git
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +11,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
 // holdMark begins the index lock of a checkout that is held, so that one left by a killed process is recognised.
 const holdMark = "patchd "
+
+// thisProcess tells this process from an earlier one with its number, which is the rule in containers.
+var thisProcess = sync.OnceValue(rand.Text)
 
 // HeldCheckout is a checkout whose index is locked, as git itself locks it, while its branch is moved. Nobody can commit there
 // meanwhile: a commit of the old index on top of the new tip would take back what the branch was moved to. It is not safe for
@@ -36,21 +40,42 @@ func (r *Repo) HoldCheckout(ctx context.Context, dir string, from, to OID) (*Hel
 		return nil, err
 	}
 	h := &HeldCheckout{Dir: dir, repo: r, index: index, from: from, to: to}
-	f, err := os.OpenFile(h.lock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // as readable as git's own
-	if errors.Is(err, fs.ErrExist) {
-		return nil, &DirtyCheckoutError{Path: dir, Reason: "its index is locked: somebody is at work in it"}
+	if err := h.take(ctx); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("lock checkout %q: %w", dir, err)
-	}
-	_, err = fmt.Fprintf(f, "%s%d\n", holdMark, os.Getpid())
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = h.prepare(ctx)
-	}
-	if err != nil {
+	if err := h.prepare(ctx); err != nil {
 		return nil, errors.Join(err, h.Release())
 	}
 	return h, nil
+}
+
+// take makes the lock, in place of one that a killed process left.
+func (h *HeldCheckout) take(ctx context.Context) error {
+	err := h.tryTake()
+	if errors.Is(err, fs.ErrExist) {
+		if released, err := h.releaseStale(ctx); err != nil {
+			return err
+		} else if released {
+			return h.take(ctx)
+		}
+		return &DirtyCheckoutError{Path: h.Dir, Busy: true, Reason: "its index is locked: somebody is at work in it"}
+	}
+	if err != nil {
+		return fmt.Errorf("lock checkout %q: %w", h.Dir, err)
+	}
+	return nil
+}
+
+// tryTake makes the lock, or fails with fs.ErrExist.
+func (h *HeldCheckout) tryTake() error {
+	f, err := os.OpenFile(h.lock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // as readable as git's own
+	if err != nil {
+		return err
+	}
+	if _, err = fmt.Fprintf(f, "%s%d %s\n", holdMark, os.Getpid(), thisProcess()); err != nil {
+		return errors.Join(err, f.Close(), h.Release())
+	}
+	return f.Close()
 }
 
 func (r *Repo) indexOf(ctx context.Context, dir string) (string, error) {
@@ -128,19 +153,43 @@ func (r *Repo) ReleaseStale(ctx context.Context, dir string) (bool, error) {
 		return false, err
 	}
 	h := &HeldCheckout{Dir: dir, repo: r, index: filepath.Clean(index)}
+	return h.releaseStale(ctx)
+}
+
+func (h *HeldCheckout) releaseStale(ctx context.Context) (bool, error) {
+	if stale, err := h.stale(); err != nil || !stale {
+		return false, err
+	}
+	unlock, err := h.repo.lockWorktrees(ctx) // of two that find it stale, the second must not remove what was made since
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if stale, err := h.stale(); err != nil || !stale {
+		return false, err
+	}
+	return true, h.Release()
+}
+
+// stale reports whether the lock was left by a process of ours that is gone.
+func (h *HeldCheckout) stale() (bool, error) {
 	data, err := os.ReadFile(h.lock())
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at lock of checkout %q: %w", dir, err)
+		return false, fmt.Errorf("look at lock of checkout %q: %w", h.Dir, err)
 	}
-	mark, ours := bytes.CutPrefix(data, []byte(holdMark))
-	pid, err := strconv.Atoi(strings.TrimSpace(string(mark)))
-	if !ours || err != nil || pid != os.Getpid() && syscall.Kill(pid, 0) == nil {
+	mark, ours := strings.CutPrefix(string(data), holdMark)
+	number, process, _ := strings.Cut(strings.TrimSpace(mark), " ")
+	pid, err := strconv.Atoi(number)
+	if !ours || err != nil {
 		return false, nil //nolint:nilerr // somebody else's
 	}
-	return true, h.Release()
+	if pid == os.Getpid() {
+		return process != thisProcess(), nil
+	}
+	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH), nil
 }
 
 // FollowLate brings a checkout to where its branch was moved by a process that died before, or while, the checkout followed. A file
@@ -151,18 +200,10 @@ func (r *Repo) FollowLate(ctx context.Context, dir string, from, to OID) (err er
 		return err
 	}
 	h := &HeldCheckout{Dir: dir, repo: r, index: index, from: from, to: to}
-	f, err := os.OpenFile(h.lock(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // as readable as git's own
-	if errors.Is(err, fs.ErrExist) {
-		return &DirtyCheckoutError{Path: dir, Reason: "its index is locked: somebody is at work in it"}
+	if err := h.take(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("lock checkout %q: %w", dir, err)
-	}
-	_, err = fmt.Fprintf(f, "%s%d\n", holdMark, os.Getpid())
 	defer func() { err = errors.Join(err, h.Release()) }()
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("lock checkout %q: %w", dir, err)
-	}
 	asBefore, err := h.unlike(ctx, from)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,4 +92,30 @@ func TestACheckoutFollowsLateWhereItsUpdateWasCutShort(t *testing.T) {
 	require.Equal(t, "2\n", s.read("a"))
 	require.Equal(t, " M c", s.git("status", "--porcelain"))
 	require.NoError(t, r.FollowLate(t.Context(), s.dir, from, to), "again changes nothing")
+}
+
+func TestAHoldIsRespectedByTheLivingAndTakenFromTheDead(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t)
+	from := s.commit(map[string]string{"a": "1\n"})
+	to := s.commit(map[string]string{"a": "2\n"})
+	s.git("reset", "-q", "--hard", string(from))
+	r, second := s.open(), s.open()
+	first, err := r.HoldCheckout(t.Context(), s.dir, from, to)
+	require.NoError(t, err)
+	stale, err := second.ReleaseStale(t.Context(), s.dir)
+	require.NoError(t, err)
+	require.False(t, stale, "its holder is alive, in this very process")
+	_, err = second.HoldCheckout(t.Context(), s.dir, from, to)
+	var dirty *git.DirtyCheckoutError
+	require.ErrorAs(t, err, &dirty)
+	require.True(t, dirty.Busy)
+	require.NoError(t, first.Release())
+
+	for _, left := range []string{"patchd 999999999 x\n", fmt.Sprintf("patchd %d another process of this number\n", os.Getpid())} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, ".git", "index.lock"), []byte(left), 0o600))
+		h, err := r.HoldCheckout(t.Context(), s.dir, from, to)
+		require.NoError(t, err)
+		require.NoError(t, h.Release())
+	}
 }
