@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"patchd/worktree/git"
@@ -47,7 +46,7 @@ func newPoolHome(ctx context.Context, repo *git.Repo, parent string, log *slog.L
 		return nil, err
 	}
 	home := &poolHome{dir: dir}
-	if home.marker, err = lockMarker(dir, os.O_CREATE|os.O_EXCL); err != nil {
+	if home.marker, err = git.LockNewDir(dir, poolMarker); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
@@ -58,18 +57,6 @@ func newPoolHome(ctx context.Context, repo *git.Repo, parent string, log *slog.L
 		return nil, errors.Join(err, home.remove())
 	}
 	return home, nil
-}
-
-func lockMarker(dir string, flags int) (*os.File, error) {
-	path := filepath.Join(dir, poolMarker)
-	marker, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|flags, 0o600) //nolint:gosec // a file of our own
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(marker.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(err, marker.Close())
-	}
-	return marker, nil
 }
 
 func (h *poolHome) remove() error {
@@ -88,7 +75,7 @@ func removeLeftovers(ctx context.Context, repo *git.Repo, parent string, log *sl
 			continue
 		}
 		dir := filepath.Join(parent, entry.Name())
-		marker, err := lockMarker(dir, 0)
+		marker, err := git.TryLock(filepath.Join(dir, poolMarker))
 		if err != nil {
 			continue
 		}

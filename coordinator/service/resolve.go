@@ -43,13 +43,29 @@ func (s *Service) Resolve(ctx context.Context, in ResolveRequest) (resolved *Pat
 	if in.Why == "" {
 		return nil, errf(ErrInvalid, "why", "say why in a sentence: it is kept with your name", "a resolution needs a reason")
 	}
+	for range maxStale {
+		err = s.resolve(ctx, in, t, id)
+		stale := (*ledger.StaleError)(nil)
+		switch {
+		case err == nil:
+			return s.patch(ctx, t, id)
+		case !errors.As(err, &stale):
+			return nil, err
+		}
+	}
+	return nil, errf(ErrStale, "", "try again", "the set keeps changing: %v", err)
+}
+
+// resolve records an action against the set as it is now, or fails with *ledger.StaleError when that changed meanwhile. Whether the
+// record is still the one that was read is what ExpectedVersion says.
+func (s *Service) resolve(ctx context.Context, in ResolveRequest, t *target, id ledger.Identity) error {
 	row, err := s.observe(ctx, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	patch, err := s.store.Patch(ctx, t.id, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	looked := &set{target: t, row: row}
 	if in.Action == coordinator.ActionReopen && patch.Disposition == ledger.Landed {
@@ -57,22 +73,14 @@ func (s *Service) Resolve(ctx context.Context, in ResolveRequest) (resolved *Pat
 	}
 	pending, err := s.readSet(ctx, looked)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r := &resolving{service: s, in: in, target: t, id: id, was: patch, pending: pending}
 	binding, err := r.bind(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error { return r.record(ctx, tx, row, binding) })
-	var stale *ledger.StaleError
-	if errors.As(err, &stale) {
-		return nil, errf(ErrStale, "expected_version", "read the record again", "the record changed meanwhile")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.patch(ctx, t, id)
+	return s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error { return r.record(ctx, tx, row, binding) })
 }
 
 // resolving is one action on its way into the ledger.

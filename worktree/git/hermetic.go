@@ -1,14 +1,15 @@
 package git
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
-const hermeticPrefix = "patchd-git-"
+const (
+	hermeticPrefix = "patchd-git-"
+	hermeticMark   = "in-use"
+)
 
 // hermeticDir is a bare git directory of our own: an empty configuration, no attributes, an unborn HEAD, no references.
 // It is held by a lock that dies with the process, so that one left behind by a crash is known for what it is.
@@ -41,7 +42,7 @@ func newHermeticDir(scratch string) (*hermeticDir, error) {
 }
 
 func (h *hermeticDir) fill() (err error) {
-	if h.lock, err = tryLock(filepath.Join(h.dir, "in-use"), true); err != nil {
+	if h.lock, err = LockNewDir(h.dir, hermeticMark); err != nil {
 		return err
 	}
 	for _, sub := range []string{"objects/info", "objects/pack", "refs", "merges"} {
@@ -71,30 +72,11 @@ func removeStale(scratch string) {
 		return
 	}
 	for _, dir := range dirs {
-		lock, err := tryLock(filepath.Join(dir, "in-use"), false)
+		lock, err := TryLock(filepath.Join(dir, hermeticMark))
 		if err != nil {
 			continue
 		}
 		_ = os.RemoveAll(dir)
 		_ = lock.Close()
 	}
-}
-
-var errHeld = errors.New("lock is held by a living process")
-
-// tryLock takes an advisory lock that the system releases when the process ends, however it ends.
-func tryLock(path string, create bool) (*os.File, error) {
-	flags := os.O_RDWR
-	if create {
-		flags |= os.O_CREATE
-	}
-	file, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // a path of our own
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close()
-		return nil, errHeld
-	}
-	return file, nil
 }

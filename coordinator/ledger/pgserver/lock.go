@@ -29,18 +29,39 @@ func lockDir(dir string, who account) (*dirLock, error) {
 		}
 	}
 	path := filepath.Join(dir, "lock")
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller names the directory
-	if err != nil {
-		return nil, fmt.Errorf("open lock file: %w", err)
+	file, err := lockFile(path)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, &LockedError{Path: path}
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &LockedError{Path: path}
-		}
+	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
 	return &dirLock{dir: dir, file: file}, nil
+}
+
+// lockFile opens the file and locks it. A new one is locked before it has its name: whoever removes what killed processes left
+// never finds it free.
+func lockFile(path string) (*os.File, error) {
+	made, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(made.Name()) }()
+	if err := syscall.Flock(int(made.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, made.Close())
+	}
+	if os.Link(made.Name(), path) == nil {
+		return made, nil
+	}
+	_ = made.Close()
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller names the directory
+	if err != nil {                                              // it is there already, or the file system has no links
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 func (l *dirLock) release() {
