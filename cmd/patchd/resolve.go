@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 
-	"patchd/coordinator"
 	"patchd/coordinator/api"
 )
 
@@ -16,7 +15,7 @@ type resolveCmd struct {
 	With            []string `placeholder:"ID" help:"The other patch: of a pair that is accepted together, or that stays where this one is chosen; repeat for more."`
 	Command         string   `placeholder:"CMD" help:"accept: a check that ends without a verdict."`
 	Tree            string   `placeholder:"TREE" help:"accept: the result tree that you looked at (see patchd conflicts ID)."`
-	ExpectedVersion int64    `placeholder:"N" help:"The version of the record that you looked at; default: the present one."`
+	ExpectedVersion int64    `placeholder:"N" help:"The version of the record that you looked at: the action is refused if it has changed since. Default: whatever it is now."`
 }
 
 // Help shows examples.
@@ -46,16 +45,8 @@ func (r *resolveCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer c.Close()
-	key, version := r.ID, r.ExpectedVersion
-	if version == 0 && coordinator.Action(r.Action) != coordinator.ActionComment {
-		p, err := c.Patch(ctx, r.place(), key)
-		if err != nil {
-			return err
-		}
-		key, version = string(p.Identity), p.Version
-	}
-	p, err := c.Resolve(ctx, r.place(), key, api.ResolveBody{
-		Action: r.Action, Why: r.Why, ExpectedVersion: version, With: r.With, Command: r.Command, Tree: r.Tree,
+	p, err := c.Resolve(ctx, r.place(), r.ID, api.ResolveBody{
+		Action: r.Action, Why: r.Why, ExpectedVersion: r.ExpectedVersion, With: r.With, Command: r.Command, Tree: r.Tree,
 	})
 	if err != nil {
 		return err
