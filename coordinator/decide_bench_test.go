@@ -8,24 +8,62 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"patchd/coordinator"
 )
 
-// BenchmarkDecideTwentySourceFiles decides a patch to twenty source files that the target has changed too. Under a name that
-// no grammar knows the same files are only merged: the difference is what comparing symbols costs.
+// BenchmarkDecideTwentySourceFiles decides a patch to twenty source files that the target has changed too, as a daemon does.
+// Under a name that no grammar knows the same files are only merged: the difference is what comparing symbols costs. "cold"
+// has not seen any version of the files before; "warm" has decided another patch to them on the same target.
 func BenchmarkDecideTwentySourceFiles(b *testing.B) {
-	for _, extension := range []string{"go", "unknown"} {
-		b.Run(extension, func(b *testing.B) {
+	for _, c := range []struct {
+		name, extension string
+		warm            bool
+	}{{"merge", "unknown", false}, {"cold", "go", false}, {"warm", "go", true}} {
+		b.Run(c.name, func(b *testing.B) {
 			w := newBench(b)
-			base, patch, target := sourceFiles(b, extension)
+			base, patch, target := sourceFiles(b, c.extension)
 			from := w.commit("", base)
-			s := w.make(from, base, patch, nil)
+			s, before := w.make(from, base, patch, nil), w.make(from, base, base.with(newFiles()), nil)
+			if c.warm {
+				before = w.make(from, base, sameButLast(patch), nil)
+			}
 			to := w.commit(from, base.with(target))
 			for b.Loop() {
-				_, _, err := w.engineOf().Decide(b.Context(), to, s, nil)
+				b.StopTimer()
+				pool := newOutlinePool(b)
+				engine := coordinator.NewEngine(coordinator.EngineConfig{Repo: w.git, Outlines: pool})
+				_, _, err := engine.Decide(b.Context(), to, before, nil) // starts the parsers, too
 				require.NoError(b, err)
+				b.StartTimer()
+				d, _, err := engine.Decide(b.Context(), to, s, nil)
+				require.NoError(b, err)
+				b.StopTimer()
+				require.Equal(b, coordinator.OutcomeCandidate, d.Outcome, d.Conflict)
+				require.Equal(b, c.extension != "go", len(d.Degraded) > 0)
+				require.NoError(b, pool.Close())
+				b.StartTimer()
 			}
 		})
 	}
+}
+
+// newFiles are enough for every parser to be started.
+func newFiles() texts {
+	out := texts{}
+	for i := range 12 {
+		out[fmt.Sprintf("new/f%d.go", i)] = fmt.Sprintf("package new\n\nvar v%d = 1\n", i)
+	}
+	return out
+}
+
+// sameButLast gives other versions of the files.
+func sameButLast(files texts) texts {
+	out := texts{}
+	for path, text := range files {
+		out[path] = text + "\n// other\n"
+	}
+	return out
 }
 
 // sourceFiles gives twenty files of this module, and what a patch and the target make of them in different functions.

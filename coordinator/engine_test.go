@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 
@@ -16,7 +17,26 @@ import (
 	"patchd/worktree/git/gittest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// outlineMode makes the test program an outline child.
+const outlineMode = "outline-child"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == outlineMode {
+		if err := symbols.ServeChild(os.Stdin, os.Stdout); err != nil {
+			os.Exit(1) //nolint:forbidigo // this is the child's main
+		}
+		os.Exit(0) //nolint:forbidigo // this is the child's main
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// newOutlinePool is how a daemon outlines files.
+func newOutlinePool(tb testing.TB) *symbols.Pool {
+	tb.Helper()
+	self, err := os.Executable()
+	require.NoError(tb, err)
+	return symbols.NewPool(symbols.Options{Command: []string{self, outlineMode}})
+}
 
 // bench is one repository with an engine over it.
 type bench struct {
