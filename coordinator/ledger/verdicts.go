@@ -67,6 +67,13 @@ func (q Queries) Verdicts(ctx context.Context, k VerdictKey) ([]Verdict, error) 
 		k.Repository, k.Tree, k.Args, k.Environment)
 }
 
+// LatestVerdict gives the run of a repository that was recorded last, 0 where there is none.
+func (q Queries) LatestVerdict(ctx context.Context, repository RepositoryID) (VerdictID, error) {
+	var id VerdictID
+	err := q.db.QueryRow(ctx, `SELECT coalesce(max(id), 0) FROM verdicts WHERE repository_id = $1`, repository).Scan(&id)
+	return id, wrap("read latest verdict", err)
+}
+
 // VerdictsOfTree lists all runs recorded for a tree, whatever the command, earliest first.
 func (q Queries) VerdictsOfTree(ctx context.Context, repository RepositoryID, tree OID) ([]Verdict, error) {
 	return many(ctx, q.db, "verdicts", scanVerdict, verdictSelect+`WHERE repository_id = $1 AND tree = $2 ORDER BY id`, repository, tree)

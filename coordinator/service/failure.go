@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/riverqueue/river/rivertype"
 
@@ -18,9 +17,9 @@ type note struct {
 	Problem string `json:"problem,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
 	GivenUp bool   `json:"given_up,omitempty"`
-	// TriesFrom is when the patch was handed in again while a check of it had come to no verdict: runs without a verdict that
-	// are older do not count against the tries that it gets.
-	TriesFrom time.Time `json:"tries_from,omitzero"`
+	// RunsAfter is the latest run of a check that was recorded when the patch was handed in again, while a check of it had come to
+	// no verdict: up to there, runs without a verdict do not count against the tries that it gets.
+	RunsAfter ledger.VerdictID `json:"runs_after,omitzero"`
 	// Status is the patch's published status (coordinator.PatchStatus), canonical.
 	Status json.RawMessage `json:"status,omitempty"`
 	// Version is the ledger entry that last changed Status.

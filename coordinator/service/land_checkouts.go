@@ -14,13 +14,19 @@ import (
 type holds []*git.HeldCheckout
 
 // busyWait is how long somebody at work in a checkout is waited for: most git commands, and landings, are done by then.
-const busyWait = 5 * time.Second
+// busyPause is how often it is looked at.
+const (
+	busyWait  = 5 * time.Second
+	busyPause = 10 * time.Millisecond
+)
 
 // holdCheckouts locks the checkouts of the target while it moves, and refuses where work would be lost or mixed up. Somebody at
 // work there is waited for, while there is still something to do: where another process does it meanwhile, nothing is held.
 func (s *Service) holdCheckouts(ctx context.Context, t *target, from, to git.OID, still func(context.Context) (bool, error)) (holds, error) {
-	deadline := time.Now().Add(busyWait)
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+	patience, ticker := time.NewTimer(busyWait), time.NewTicker(busyPause)
+	defer patience.Stop()
+	defer ticker.Stop()
+	for waited := false; ; {
 		if needed, err := still(ctx); err != nil || !needed {
 			return nil, err
 		}
@@ -29,13 +35,15 @@ func (s *Service) holdCheckouts(ctx context.Context, t *target, from, to git.OID
 		if !errors.As(err, &dirty) {
 			return held, err
 		}
-		if !dirty.Busy || time.Now().After(deadline) {
+		if !dirty.Busy || waited {
 			return nil, errf(ErrStale, "target", "commit or stash there, or check out another branch, then land again", "%s is checked out in %q and cannot follow: %s", t.ref, dirty.Path, dirty.Reason)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(pause):
+		case <-patience.C:
+			waited = true
+		case <-ticker.C:
 		}
 	}
 }

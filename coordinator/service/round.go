@@ -26,6 +26,10 @@ const (
 
 // story is what a round's row keeps beside its state: all that was tried, and what came of it.
 type story struct {
+	// RunsAfter is the latest run of a check that was recorded when the round was opened: each round tries again what came to no
+	// verdict.
+	RunsAfter ledger.VerdictID `json:"runs_after,omitzero"`
+
 	Passes  []roundPass                 `json:"passes,omitempty"`
 	Blames  []coordinator.RecordedBlame `json:"blames,omitempty"`
 	Message string                      `json:"message,omitempty"`
@@ -95,8 +99,15 @@ func (s *Service) Seal(ctx context.Context, in SealRequest) (round *Round, err e
 }
 
 func (s *Service) openRound(ctx context.Context, tx *ledger.Tx, row *ledger.Target, ids []ledger.Identity, by string) (int64, error) {
-	r, err := tx.OpenRound(ctx, row, ledger.Round{Status: ledger.RoundSealing, CutSeq: row.Version, Requested: ids, Credential: by})
+	latest, err := tx.LatestVerdict(ctx, row.Repository)
 	if err != nil {
+		return 0, err
+	}
+	r := ledger.Round{Status: ledger.RoundSealing, CutSeq: row.Version, Requested: ids, Credential: by}
+	if err := saveStory(&r, func(st *story) { st.RunsAfter = latest }); err != nil {
+		return 0, err
+	}
+	if r, err = tx.OpenRound(ctx, row, r); err != nil {
 		return 0, err
 	}
 	if err := appendFact(ctx, tx, row, KindSealRequested, map[string]any{"round": r.Number, "cut": r.CutSeq, "requested": ids}, map[string]any{"credential": by}); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
@@ -25,6 +24,7 @@ type trial struct {
 	target  *target
 	round   ledger.Round
 	row     ledger.Target
+	after   ledger.VerdictID // runs without a verdict count from here on
 	pending *set
 	plans   []*coordinator.Plan
 	made    map[string]*coordinator.Composition // by subset
@@ -42,7 +42,11 @@ func (s *Service) testStep(ctx context.Context, t *target, r ledger.Round) error
 			return s.supersedeRounds(ctx, tx, locked, "", "the target moved")
 		})
 	}
-	x := &trial{service: s, target: t, round: r, row: row, made: map[string]*coordinator.Composition{}}
+	told, err := storyOf(r)
+	if err != nil {
+		return err
+	}
+	x := &trial{service: s, target: t, round: r, row: row, after: told.RunsAfter, made: map[string]*coordinator.Composition{}}
 	if x.pending, err = s.loadSet(ctx, t, row); err != nil {
 		return err
 	}
@@ -167,7 +171,7 @@ func (x *trial) answer(ctx context.Context, questions []coordinator.SubsetQuesti
 	group.SetLimit(x.service.config.CheckWorkers)
 	for i, q := range questions {
 		group.Go(func() error {
-			v, err := x.service.verdictOn(gctx, x.target, x.row, made[i], q.Command, x.round.CreatedAt)
+			v, err := x.service.verdictOn(gctx, x.target, x.row, made[i], q.Command, x.after)
 			out[i] = coordinator.SubsetAnswer{SubsetQuestion: q, Verdict: v}
 			return err
 		})
@@ -356,12 +360,12 @@ func (x *trial) ready(ctx context.Context, all *coordinator.Composition, pass ro
 }
 
 // verdictOn gives the verdict of a command on a composed tree, running it as often as that needs. Runs without a verdict from
-// before a time leave it its tries: each round tries again.
-func (s *Service) verdictOn(ctx context.Context, t *target, row ledger.Target, c *coordinator.Composition, command string, from time.Time) (coordinator.Verdict, error) {
+// up to a given one leave it its tries: each round tries again.
+func (s *Service) verdictOn(ctx context.Context, t *target, row ledger.Target, c *coordinator.Composition, command string, after ledger.VerdictID) (coordinator.Verdict, error) {
 	plan := &coordinator.Plan{Tree: c.Tree, Objects: c.Objects, Policy: c.Policy}
 	plan.Decision.Target = coordinator.TargetRecord{Commit: c.Target}
 	q := coordinator.Question{Tree: c.Tree, Command: command}
-	w := &work{target: t, row: row, patch: ledger.Patch{Data: note{TriesFrom: from}.bytes()}}
+	w := &work{target: t, row: row, patch: ledger.Patch{Data: note{RunsAfter: after}.bytes()}}
 	if err := s.ask(ctx, w, plan, q); err != nil {
 		return "", err
 	}
@@ -373,7 +377,7 @@ func (s *Service) verdictOn(ctx context.Context, t *target, row ledger.Target, c
 	if err != nil {
 		return "", err
 	}
-	verdict, _ := verdictOf(runs, c.Policy, from)
+	verdict, _ := verdictOf(runs, c.Policy, after)
 	return verdict, nil
 }
 

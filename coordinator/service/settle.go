@@ -242,7 +242,7 @@ func (b *batch) decide(row *ledger.Patch, after *note, j *coordinator.Judged) (b
 	if known && !row.NeedsDecision {
 		return false, nil
 	}
-	*after = note{TriesFrom: after.TriesFrom, Status: after.Status, Version: after.Version}
+	*after = note{RunsAfter: after.RunsAfter, Status: after.Status, Version: after.Version}
 	entry := -1
 	if !known {
 		e, record, err := entryOf(d)

@@ -254,7 +254,9 @@ func (a *attempt) enqueue(ctx context.Context, tx *ledger.Tx, t *ledger.Target, 
 	n := noteOf(p)
 	n.Problem, n.Attempt, n.GivenUp, n.ChecksFor = "", 0, false, ""
 	if waiting && p.Code == string(coordinator.CodeCheckInconclusive) {
-		n.TriesFrom = a.service.config.Clock().UTC()
+		if n.RunsAfter, err = tx.LatestVerdict(ctx, a.target.repo.row.ID); err != nil {
+			return err
+		}
 	}
 	p.NeedsDecision, p.Data = true, n.bytes()
 	if err := tx.SavePatches(ctx, t, p); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"patchd/checks"
 	"patchd/coordinator"
@@ -63,7 +62,7 @@ func (s *Service) verdicts(ctx context.Context, w *work, plan *coordinator.Plan)
 			if err != nil {
 				return known, err
 			}
-			verdict, final := verdictOf(runs, plan.Policy, noteOf(w.patch).TriesFrom)
+			verdict, final := verdictOf(runs, plan.Policy, noteOf(w.patch).RunsAfter)
 			if !final {
 				continue
 			}
@@ -88,15 +87,15 @@ func (s *Service) verdictKey(r *repository, policy *coordinator.Policy, q coordi
 	return ledger.VerdictKey{Repository: r.row.ID, Tree: q.Tree, Args: ledger.Digest(key.Args), Environment: ledger.Digest(key.Environment)}, nil
 }
 
-// verdictOf judges all recorded runs of one command on one tree, those without a verdict from a time on; false means that
+// verdictOf judges all recorded runs of one command on one tree, those without a verdict after a given one; false means that
 // another run is due.
-func verdictOf(runs []ledger.Verdict, policy *coordinator.Policy, from time.Time) (coordinator.Verdict, bool) {
+func verdictOf(runs []ledger.Verdict, policy *coordinator.Policy, after ledger.VerdictID) (coordinator.Verdict, bool) {
 	if slices.ContainsFunc(runs, func(v ledger.Verdict) bool { return v.Verdict == string(coordinator.VerdictAccepted) }) {
 		return coordinator.VerdictAccepted, true
 	}
 	statuses := make([]checks.Status, 0, len(runs))
 	for _, run := range runs {
-		if status := checks.Status(run.Reason); status.Verdict().Reusable() || !run.CreatedAt.Before(from) {
+		if status := checks.Status(run.Reason); status.Verdict().Reusable() || run.ID > after {
 			statuses = append(statuses, status)
 		}
 	}
@@ -121,7 +120,7 @@ func (s *Service) ask(ctx context.Context, w *work, plan *coordinator.Plan, q co
 		if err != nil {
 			return err
 		}
-		if _, final := verdictOf(runs, plan.Policy, noteOf(w.patch).TriesFrom); final {
+		if _, final := verdictOf(runs, plan.Policy, noteOf(w.patch).RunsAfter); final {
 			return nil
 		}
 		run, err := w.target.repo.checker.Run(ctx, plan, q)

@@ -19,7 +19,7 @@ import (
 const holdMark = "patchd "
 
 // thisProcess tells this process from an earlier one with its number, which is the rule in containers.
-var thisProcess = sync.OnceValue(rand.Text)
+var thisProcess = sync.OnceValue(rand.Text) //nolint:gochecknoglobals // what it names is as wide
 
 // HeldCheckout is a checkout whose index is locked, as git itself locks it, while its branch is moved. Nobody can commit there
 // meanwhile: a commit of the old index on top of the new tip would take back what the branch was moved to. It is not safe for

@@ -42,8 +42,11 @@ func (r *Repo) addWorktree(dir string, commit OID) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, made := range []string{stage, records, dir} {
-		if err := os.Mkdir(made, 0o777); err != nil && !(made == records && errors.Is(err, fs.ErrExist)) { //nolint:gosec // as git makes them: the umask decides
+	if err := os.MkdirAll(records, 0o777); err != nil { //nolint:gosec // as git makes it: the umask decides
+		return "", err
+	}
+	for _, made := range []string{stage, dir} {
+		if err := os.Mkdir(made, 0o777); err != nil { //nolint:gosec // as above
 			return "", err
 		}
 	}
