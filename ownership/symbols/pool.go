@@ -36,8 +36,9 @@ const (
 	defaultCacheBytes = 64 << 20
 	// retireAfter is the number of files after which a child is replaced, so that no leak can grow.
 	retireAfter = 10_000
-	// batchBytes bounds the text in one request.
+	// batchBytes bounds the text in one request, and partBytes is how little is not worth another child.
 	batchBytes = 16 << 20
+	partBytes  = 4 << 10
 )
 
 // ErrClosed is the error of a pool that was closed.
@@ -137,22 +138,31 @@ func (p *Pool) Outlines(ctx context.Context, files []Request) ([]Result, error) 
 
 func (p *Pool) key(f Request) cacheKey { return cacheKey{f.Blob, p.languages.Version(f.Path)} }
 
-// batches spreads the files over the children, small sets in one message.
+// batches spreads the files over the children so that each has about as much text, little text in one message.
 func (p *Pool) batches(files []Request, due []int) [][]int {
-	parts := min(p.opt.Workers, (len(due)+2)/3)
-	per := (len(due) + parts - 1) / parts
-	var batches [][]int
-	for part := range slices.Chunk(due, per) {
-		bytes, from := 0, 0
-		for i, k := range part {
-			if bytes += len(files[k].Text); bytes > batchBytes && i > from {
-				batches = append(batches, part[from:i])
-				bytes, from = len(files[k].Text), i
+	total := 0
+	for _, k := range due {
+		total += len(files[k].Text)
+	}
+	order := slices.Clone(due)
+	slices.SortStableFunc(order, func(a, b int) int { return len(files[b].Text) - len(files[a].Text) })
+	parts := make([][]int, min(p.opt.Workers, 1+total/partBytes))
+	sizes := make([]int, len(parts))
+	var full [][]int
+	for _, k := range order {
+		at := 0
+		for i, size := range sizes {
+			if size < sizes[at] {
+				at = i
 			}
 		}
-		batches = append(batches, part[from:])
+		if sizes[at] > 0 && sizes[at]+len(files[k].Text) > batchBytes {
+			full, parts[at], sizes[at] = append(full, parts[at]), nil, 0
+		}
+		parts[at] = append(parts[at], k)
+		sizes[at] += len(files[k].Text)
 	}
-	return batches
+	return append(full, slices.DeleteFunc(parts, func(part []int) bool { return len(part) == 0 })...)
 }
 
 // run has one child do a batch.
