@@ -108,7 +108,7 @@ func (p *performance) open(ctx context.Context) error {
 		p.stop = func() error { return nil } // what was there is stopped
 		return fmt.Errorf("start coordinator: %w", err)
 	}
-	p.svc, p.stop = svc, stop
+	p.svc, p.stop = patient{svc}, stop
 	return nil
 }
 
