@@ -34,7 +34,7 @@ func newChange(base, result *view, edits []Edit) *change {
 	case base == nil:
 		if result.outline != nil {
 			c.toBase = unmatched(len(result.outline.Symbols))
-			c.edits = []edited{{Edit: Edit{NewEnd: len(result.lines)}, added: all(len(result.outline.Symbols))}}
+			c.edits = []edited{{Edit: Edit{NewEnd: len(result.lines())}, added: all(len(result.outline.Symbols))}}
 		}
 	case base.outline == nil:
 	case result == nil:
@@ -107,6 +107,9 @@ func spoken(text []uint64) []uint64 {
 // matchInFile pairs the symbols of two versions of one file that have the same path. Where their number differs,
 // those that say the same are paired first, the others in their order.
 func matchInFile(base, result *symbols.Outline) (toResult, toBase []int) {
+	if samePaths(base, result) {
+		return all(len(base.Symbols)), all(len(result.Symbols))
+	}
 	toResult, toBase = unmatched(len(base.Symbols)), unmatched(len(result.Symbols))
 	groups := map[string][]int{}
 	for i := range result.Symbols {
@@ -125,6 +128,19 @@ func matchInFile(base, result *symbols.Outline) (toResult, toBase []int) {
 		pairUp(base, result, byPath[p], groups[p], toResult, toBase)
 	}
 	return toResult, toBase
+}
+
+// samePaths reports whether two outlines have the same symbols in the same order, which pairs them one by one.
+func samePaths(a, b *symbols.Outline) bool {
+	if len(a.Symbols) != len(b.Symbols) {
+		return false
+	}
+	for i := range a.Symbols {
+		if a.Symbols[i].Path != b.Symbols[i].Path {
+			return false
+		}
+	}
+	return true
 }
 
 func unmatched(n int) []int {

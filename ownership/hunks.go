@@ -177,7 +177,7 @@ func ranges(own []Hunk) string {
 func (c *change) checkHunk(t *Touch, h Hunk) error {
 	total := 0
 	if c.base != nil {
-		total = len(c.base.lines)
+		total = len(c.base.lines())
 	}
 	if h.Start < 1 || h.End < h.Start || h.End > total {
 		return &HunkError{

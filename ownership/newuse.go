@@ -121,13 +121,6 @@ func (c *comparison) broken(code Code, u newUse, b ref, one, other *side) {
 	c.add(r.withLines())
 }
 
-func (v *view) lineText(line int) string {
-	if line < 1 || line > len(v.lines) {
-		return ""
-	}
-	return strings.TrimSpace(string(v.lines[line-1]))
-}
-
 func (c *comparison) pathOf(u newUse, s *side) string { return s.changes[u.file].result.version.Path }
 
 // stillThere reports whether a name still means something where the use looks for it: another definition took it,

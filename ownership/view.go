@@ -6,18 +6,25 @@ import (
 	"patchd/ownership/symbols"
 )
 
-// view is one version of a file with its outline and the innermost symbol of each line.
+// view is one version of a file with its outline. Most views are looked at in a few places only, so what takes a pass over the
+// whole file is worked out when it is first asked for.
 type view struct {
 	version *Version
 	outline *symbols.Outline
 	why     symbols.Why
-	inner   []int32
-	lines   [][]byte
+	inner   []int32  // the innermost symbol of each line; nil until symbolAt
+	split   [][]byte // the lines; nil until lines
 }
 
 // symbolAt gives the index of the innermost symbol on a 1-based line, or -1.
 func (v *view) symbolAt(line int) int {
-	if v == nil || v.outline == nil || line < 1 || line > len(v.inner) {
+	if v == nil || v.outline == nil {
+		return -1
+	}
+	if v.inner == nil {
+		v.inner = v.outline.Innermost()
+	}
+	if line < 1 || line > len(v.inner) {
 		return -1
 	}
 	return int(v.inner[line-1])
@@ -34,19 +41,16 @@ func (v *view) says(line int) bool {
 func (v *view) symbol(i int) *symbols.Symbol { return &v.outline.Symbols[i] }
 
 func (v *view) text(l symbols.Lines) []byte {
-	if l.Start < 1 || l.End < l.Start || l.End > len(v.lines) {
+	lines := v.lines()
+	if l.Start < 1 || l.End < l.Start || l.End > len(lines) {
 		return nil
 	}
-	return bytes.Join(v.lines[l.Start-1:l.End], nil)
+	return bytes.Join(lines[l.Start-1:l.End], nil)
 }
 
 // header gives the first line of a symbol's own definition, for people.
 func (v *view) header(i int) string {
-	line := v.symbol(i).NameLine
-	if line < 1 || line > len(v.lines) {
-		return ""
-	}
-	return string(bytes.TrimSpace(v.lines[line-1]))
+	return v.lineText(v.symbol(i).NameLine)
 }
 
 func (v *view) place(i int) *Place {
@@ -54,6 +58,23 @@ func (v *view) place(i int) *Place {
 		return nil
 	}
 	return &Place{Path: v.version.Path, Lines: v.symbol(i).Lines, Header: v.header(i)}
+}
+
+// lineText gives a 1-based line without the space around it.
+func (v *view) lineText(line int) string {
+	lines := v.lines()
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	return string(bytes.TrimSpace(lines[line-1]))
+}
+
+// lines gives the text line by line.
+func (v *view) lines() [][]byte {
+	if v.split == nil {
+		v.split = splitLines(v.version.Text)
+	}
+	return v.split
 }
 
 func splitLines(text []byte) [][]byte {
@@ -68,9 +89,5 @@ func newView(v *Version, r symbols.Result) *view {
 	if v == nil {
 		return nil
 	}
-	w := &view{version: v, outline: r.Outline, why: r.Why, lines: splitLines(v.Text)}
-	if r.Outline != nil {
-		w.inner = r.Outline.Innermost()
-	}
-	return w
+	return &view{version: v, outline: r.Outline, why: r.Why}
 }
