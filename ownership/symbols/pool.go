@@ -25,7 +25,7 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBytes is the size above which a file is not parsed, by default DefaultMaxBytes.
 	MaxBytes int
-	// CacheBytes bounds the cache of outlines, by default 64 MiB.
+	// CacheBytes bounds the cache of outlines, by default 256 MiB.
 	CacheBytes int
 }
 
@@ -33,7 +33,7 @@ const (
 	defaultWorkers    = 2
 	defaultMemory     = 1 << 30
 	defaultTimeout    = 15 * time.Second
-	defaultCacheBytes = 64 << 20
+	defaultCacheBytes = 256 << 20
 	// retireAfter is the number of files after which a child is replaced, so that no leak can grow.
 	retireAfter = 10_000
 	// batchBytes bounds the text in one request, and partBytes is how little is not worth another child.
