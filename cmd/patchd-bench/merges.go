@@ -19,6 +19,7 @@ type mergesCmd struct {
 	MaxFiles int      `default:"10" help:"Only merges whose patch touches at most so many files; 0 takes all."`
 	Patchd   string   `type:"existingfile" placeholder:"FILE" help:"The patchd program; with it a sample is decided by its decide command too, and the digests must be equal."`
 	Sample   int      `default:"10" help:"How many merges of each repository are decided by the program too."`
+	Policy   []byte   `type:"filecontent" placeholder:"FILE" help:"A .patchd.yml that every merge is decided under: it is committed on top of its target."`
 	Verbose  bool     `help:"Name each merge that is not as it should be, and each that goes to people though git merges it."`
 }
 
@@ -37,11 +38,14 @@ type mergesReport struct {
 	Fixed      int            `json:"fixed"`
 	Textual    int            `json:"textual"`
 	Candidates int            `json:"candidates"`
-	OtherTree  int            `json:"other_tree"`     // candidates whose tree is not git's: must be 0
-	Conflicted int            `json:"git_conflicts"`  // candidates where git conflicts: must be 0
-	Review     int            `json:"clean_reviewed"` // git-clean cases that became conflicts by what they change
-	Owners     int            `json:"clean_owners"`   // git-clean cases that only the repository's own owner rules send to people
-	Refused    int            `json:"clean_refused"`  // git-clean cases that were refused or wait
+	OtherTree  int            `json:"other_tree"`        // candidates whose tree is not git's: must be 0
+	Conflicted int            `json:"git_conflicts"`     // candidates where git conflicts: must be 0
+	Review     int            `json:"clean_reviewed"`    // git-clean cases that became conflicts by what they change
+	SameSymbol int            `json:"clean_same_symbol"` // of these, those in which both sides edit one symbol
+	Other      int            `json:"clean_other"`       // those with another reason than that, owned ranges and owners
+	Coupled    int            `json:"clean_coupled"`     // git-clean cases with edits that can reach each other
+	Owners     int            `json:"clean_owners"`      // git-clean cases that only the repository's own owner rules send to people
+	Refused    int            `json:"clean_refused"`     // git-clean cases that were refused or wait
 	ByClass    map[string]int `json:"clean_reviewed_by_class"`
 	ByCode     map[string]int `json:"clean_by_code"`
 	Sampled    int            `json:"sampled"`
@@ -94,6 +98,9 @@ func (m *mergesCmd) repository(ctx context.Context, b *bench, dir string) (r *me
 		if err != nil {
 			return nil, err
 		}
+		if err := m.withPolicy(ctx, s, &c); err != nil {
+			return nil, err
+		}
 		start := b.clock()
 		record, err := s.decide(ctx, raw, diff, c)
 		wall += b.clock().Sub(start)
@@ -110,6 +117,18 @@ func (m *mergesCmd) repository(ctx context.Context, b *bench, dir string) (r *me
 	}
 	r.WallMS = wall.Milliseconds()
 	return r, nil
+}
+
+// withPolicy puts the policy on top of a case's target, and into the tree that is right.
+func (m *mergesCmd) withPolicy(ctx context.Context, s *stand, c *history.Merge) (err error) {
+	if len(m.Policy) == 0 {
+		return nil
+	}
+	if c.Target, _, err = history.WithPolicy(ctx, s.repo, c.Target, m.Policy); err != nil || c.GitTree == "" {
+		return err
+	}
+	c.GitTree, err = history.PolicyIn(ctx, s.repo, c.GitTree, m.Policy)
+	return err
 }
 
 func (s *stand) decide(ctx context.Context, raw, diff []byte, c history.Merge) (*coordinator.Decision, error) {
@@ -130,6 +149,9 @@ func (r *mergesReport) count(c history.Merge, d *coordinator.Decision) {
 		r.Fixed++
 	case history.KindTextual:
 		r.Textual++
+	}
+	if c.Kind != history.KindTextual && len(d.Coupled) > 0 {
+		r.Coupled++
 	}
 	if d.Outcome == coordinator.OutcomeCandidate {
 		r.Candidates++
@@ -155,10 +177,21 @@ func (r *mergesReport) count(c history.Merge, d *coordinator.Decision) {
 			return
 		}
 		r.Review++
+		if slices.Contains(d.Codes(), coordinator.CodeSameSymbol) {
+			r.SameSymbol++
+		}
+		if slices.ContainsFunc(d.Codes(), otherwise) {
+			r.Other++
+		}
 		r.ByClass[string(d.Conflict.Class)]++
 		return
 	}
 	r.Refused++
+}
+
+// otherwise reports whether a code says more than that both sides edit one symbol or what somebody owns.
+func otherwise(code coordinator.Code) bool {
+	return code != coordinator.CodeSameSymbol && code != coordinator.CodeOwnedRangeChanged && code != coordinator.CodeOwnerApproval
 }
 
 // tell names a case that people may want to look at.

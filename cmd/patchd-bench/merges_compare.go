@@ -43,12 +43,12 @@ func (m *mergesCmd) compare(ctx context.Context, b *bench, s *stand, c history.M
 }
 
 func renderMerges(w io.Writer, reports []*mergesReport) {
-	rows := [][]string{{"repository", "cases", "clean", "fixed", "textual", "candidates", "other tree", "git conflicts", "to review", "of git-clean", "owners only", "refused", "sample", "differs", "ms/decision"}}
+	rows := [][]string{{"repository", "cases", "clean", "fixed", "textual", "candidates", "other tree", "git conflicts", "to review", "of git-clean", "same symbol", "other", "coupled", "owners only", "refused", "sample", "differs", "ms/decision"}}
 	for _, r := range reports {
 		gitClean := r.Clean + r.Fixed
 		rows = append(rows, []string{
 			r.Repo, strconv.Itoa(r.Cases), strconv.Itoa(r.Clean), strconv.Itoa(r.Fixed), strconv.Itoa(r.Textual), strconv.Itoa(r.Candidates),
-			strconv.Itoa(r.OtherTree), strconv.Itoa(r.Conflicted), strconv.Itoa(r.Review), percent(r.Review, gitClean), strconv.Itoa(r.Owners), strconv.Itoa(r.Refused),
+			strconv.Itoa(r.OtherTree), strconv.Itoa(r.Conflicted), strconv.Itoa(r.Review), percent(r.Review, gitClean), percent(r.SameSymbol, gitClean), percent(r.Other, gitClean), percent(r.Coupled, gitClean), strconv.Itoa(r.Owners), strconv.Itoa(r.Refused),
 			strconv.Itoa(r.Sampled), strconv.Itoa(r.Differ), fmt.Sprintf("%.1f", float64(r.WallMS)/float64(max(r.Cases, 1))),
 		})
 	}

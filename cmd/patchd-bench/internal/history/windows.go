@@ -116,13 +116,26 @@ func WithPolicy(ctx context.Context, repo *git.Repo, at git.OID, policy []byte) 
 		return at, c.Tree, nil
 	}
 	over := git.NewOverlay(repo)
-	entry := git.Entry{Mode: git.ModeFile, OID: over.PutBlob(slices.Clone(policy))}
-	if tree, err = git.EditTree(ctx, over, c.Tree, []git.TreeEdit{{Path: coordinator.PolicyPath, Entry: entry}}); err != nil {
-		return "", "", fmt.Errorf("add policy: %w", err)
+	if tree, err = addPolicy(ctx, over, c.Tree, policy); err != nil {
+		return "", "", err
 	}
 	commit = over.PutCommit(git.Commit{Tree: tree, Parents: []git.OID{at}, Author: c.Committer, Committer: c.Committer, Message: "policy\n"})
 	if err := repo.WritePack(ctx, over.Objects()); err != nil {
 		return "", "", fmt.Errorf("keep policy: %w", err)
 	}
 	return commit, tree, nil
+}
+
+// PolicyIn gives a tree with the policy in it.
+func PolicyIn(ctx context.Context, repo *git.Repo, tree git.OID, policy []byte) (git.OID, error) {
+	return addPolicy(ctx, git.NewOverlay(repo), tree, policy)
+}
+
+func addPolicy(ctx context.Context, over *git.Overlay, tree git.OID, policy []byte) (git.OID, error) {
+	entry := git.Entry{Mode: git.ModeFile, OID: over.PutBlob(slices.Clone(policy))}
+	tree, err := git.EditTree(ctx, over, tree, []git.TreeEdit{{Path: coordinator.PolicyPath, Entry: entry}})
+	if err != nil {
+		return "", fmt.Errorf("add policy: %w", err)
+	}
+	return tree, nil
 }
