@@ -10,6 +10,7 @@ import (
 
 	"patchd/cmd/patchd-bench/internal/history"
 	"patchd/coordinator"
+	"patchd/worktree/git"
 )
 
 type mergesCmd struct {
@@ -98,16 +99,13 @@ func (m *mergesCmd) repository(ctx context.Context, b *bench, dir string) (r *me
 		if err != nil {
 			return nil, err
 		}
-		if err := m.withPolicy(ctx, s, &c); err != nil {
-			return nil, err
-		}
 		start := b.clock()
-		record, err := s.decide(ctx, raw, diff, c)
+		record, tree, err := m.decide(ctx, s, raw, diff, &c)
 		wall += b.clock().Sub(start)
 		if err != nil {
 			return nil, fmt.Errorf("decide merge %s: %w", c.Commit, err)
 		}
-		r.count(c, record)
+		r.count(c, record, tree)
 		m.tell(b, c, record)
 		if m.Patchd != "" && i < m.Sample {
 			if err := m.compare(ctx, b, s, c, [2][]byte{raw, diff}, record, r); err != nil {
@@ -119,29 +117,33 @@ func (m *mergesCmd) repository(ctx context.Context, b *bench, dir string) (r *me
 	return r, nil
 }
 
-// withPolicy puts the policy on top of a case's target, and into the tree that is right.
-func (m *mergesCmd) withPolicy(ctx context.Context, s *stand, c *history.Merge) (err error) {
-	if len(m.Policy) == 0 {
-		return nil
-	}
-	if c.Target, _, err = history.WithPolicy(ctx, s.repo, c.Target, m.Policy); err != nil || c.GitTree == "" {
-		return err
-	}
-	c.GitTree, err = history.PolicyIn(ctx, s.repo, c.GitTree, m.Policy)
-	return err
-}
-
-func (s *stand) decide(ctx context.Context, raw, diff []byte, c history.Merge) (*coordinator.Decision, error) {
+// decide decides a case, under the policy if there is one, and gives the candidate's tree without it.
+func (m *mergesCmd) decide(ctx context.Context, s *stand, raw, diff []byte, c *history.Merge) (*coordinator.Decision, git.OID, error) {
 	submission, err := coordinator.Admit(raw, diff)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	record, _, err := s.engine.Decide(ctx, c.Target, submission, nil)
-	return record, err
+	original := c.Target
+	if c.Target, _, err = history.WithPolicy(ctx, s.repo, c.Target, m.Policy); err != nil {
+		return nil, "", err
+	}
+	record, plan, err := s.engine.Decide(ctx, c.Target, submission, nil)
+	if err != nil || record.Candidate == nil || len(m.Policy) == 0 {
+		return record, treeOf(record), err
+	}
+	tree, err := history.WithPolicyOf(ctx, plan.Objects, record.Candidate.Tree, original)
+	return record, tree, err
 }
 
-// count takes one decision into the report.
-func (r *mergesReport) count(c history.Merge, d *coordinator.Decision) {
+func treeOf(d *coordinator.Decision) git.OID {
+	if d == nil || d.Candidate == nil {
+		return ""
+	}
+	return d.Candidate.Tree
+}
+
+// count takes one decision into the report, with the tree of its candidate.
+func (r *mergesReport) count(c history.Merge, d *coordinator.Decision, tree git.OID) {
 	switch c.Kind {
 	case history.KindClean:
 		r.Clean++
@@ -159,9 +161,9 @@ func (r *mergesReport) count(c history.Merge, d *coordinator.Decision) {
 		case c.Kind == history.KindTextual:
 			r.Conflicted++
 			r.Faults = append(r.Faults, fmt.Sprintf("merge %s: a candidate where git conflicts", c.Commit))
-		case d.Candidate.Tree != c.GitTree:
+		case tree != c.GitTree:
 			r.OtherTree++
-			r.Faults = append(r.Faults, fmt.Sprintf("merge %s: tree %s, git's is %s", c.Commit, d.Candidate.Tree, c.GitTree))
+			r.Faults = append(r.Faults, fmt.Sprintf("merge %s: tree %s, git's is %s", c.Commit, tree, c.GitTree))
 		}
 		return
 	}

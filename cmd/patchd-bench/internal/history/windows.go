@@ -116,8 +116,9 @@ func WithPolicy(ctx context.Context, repo *git.Repo, at git.OID, policy []byte) 
 		return at, c.Tree, nil
 	}
 	over := git.NewOverlay(repo)
-	if tree, err = addPolicy(ctx, over, c.Tree, policy); err != nil {
-		return "", "", err
+	entry := git.Entry{Mode: git.ModeFile, OID: over.PutBlob(slices.Clone(policy))}
+	if tree, err = git.EditTree(ctx, over, c.Tree, []git.TreeEdit{{Path: coordinator.PolicyPath, Entry: entry}}); err != nil {
+		return "", "", fmt.Errorf("add policy: %w", err)
 	}
 	commit = over.PutCommit(git.Commit{Tree: tree, Parents: []git.OID{at}, Author: c.Committer, Committer: c.Committer, Message: "policy\n"})
 	if err := repo.WritePack(ctx, over.Objects()); err != nil {
@@ -126,16 +127,19 @@ func WithPolicy(ctx context.Context, repo *git.Repo, at git.OID, policy []byte) 
 	return commit, tree, nil
 }
 
-// PolicyIn gives a tree with the policy in it.
-func PolicyIn(ctx context.Context, repo *git.Repo, tree git.OID, policy []byte) (git.OID, error) {
-	return addPolicy(ctx, git.NewOverlay(repo), tree, policy)
-}
-
-func addPolicy(ctx context.Context, over *git.Overlay, tree git.OID, policy []byte) (git.OID, error) {
-	entry := git.Entry{Mode: git.ModeFile, OID: over.PutBlob(slices.Clone(policy))}
-	tree, err := git.EditTree(ctx, over, tree, []git.TreeEdit{{Path: coordinator.PolicyPath, Entry: entry}})
+// WithPolicyOf gives a tree with the policy file of a commit, or without one where it has none.
+func WithPolicyOf(ctx context.Context, over *git.Overlay, tree, commit git.OID) (git.OID, error) {
+	c, err := over.ReadCommit(ctx, commit)
 	if err != nil {
-		return "", fmt.Errorf("add policy: %w", err)
+		return "", fmt.Errorf("read target: %w", err)
+	}
+	entry, err := git.Lookup(ctx, over, c.Tree, coordinator.PolicyPath)
+	if err != nil {
+		return "", fmt.Errorf("look for a policy: %w", err)
+	}
+	tree, err = git.EditTree(ctx, git.NewOverlay(over), tree, []git.TreeEdit{{Path: coordinator.PolicyPath, Entry: entry}})
+	if err != nil {
+		return "", fmt.Errorf("replace policy: %w", err)
 	}
 	return tree, nil
 }
