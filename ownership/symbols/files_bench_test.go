@@ -16,7 +16,7 @@ import (
 	"patchd/ownership/symbols"
 )
 
-var ( //nolint:gochecknoglobals // test flags
+var (
 	filesOf = flag.String("files", "", "a checkout whose source files BenchmarkOutlineFiles outlines")
 	suffix  = flag.String("suffix", "", "of these, only the files whose names end so")
 )
