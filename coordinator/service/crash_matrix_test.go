@@ -259,11 +259,12 @@ func TestCrashMatrix(t *testing.T) {
 }
 
 // faults lists what is wrong with the record of landings: a lost acknowledgement, one that landed twice or without a record, a
-// round without exactly one end, a landing without its marker.
+// round without exactly one end, a landing without its marker or before the decision.
 func (w *world) faults(acked map[coordinator.Identity]string) []string {
 	w.t.Helper()
 	var out []string
 	recorded := map[string]int{}
+	decided := map[string]bool{}
 	ends := map[float64]int{}
 	for from := int64(1); ; {
 		page, err := w.svc.Log(w.t.Context(), "r", "refs/heads/main", from, 500)
@@ -272,11 +273,17 @@ func (w *world) faults(acked map[coordinator.Identity]string) []string {
 			from = e.Seq + 1
 			number, _ := e.Payload["round"].(float64)
 			switch e.Kind {
+			case "decided":
+				patch, _ := e.Payload["patch"].(map[string]any)
+				decided[fmt.Sprint(patch["identity"])] = true
 			case "landed":
 				ends[number]++
 				ids, _ := e.Payload["identities"].([]any)
 				for _, id := range ids {
 					recorded[fmt.Sprint(id)]++
+					if !decided[fmt.Sprint(id)] {
+						out = append(out, fmt.Sprintf("patch %v landed before its decision was on record", id))
+					}
 				}
 				if intent, _ := e.Payload["intent"].(float64); w.ref(fmt.Sprintf("refs/patchd/landings/%d", int64(intent))) == "" {
 					out = append(out, fmt.Sprintf("landing %d has no marker", int64(intent)))

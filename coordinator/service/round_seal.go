@@ -35,6 +35,9 @@ func (s *Service) sealStep(ctx context.Context, t *target, r ledger.Round) (bool
 		return s.askForWithdrawn(ctx, pending, waits)
 	}
 	members, refusal := chooseMembers(r, pending, scope)
+	if slices.ContainsFunc(members, pending.awaited) {
+		return false, nil // or it could land before it is on record why; what records it wakes the round
+	}
 	return refusal == nil && len(members) > 0, s.inRound(ctx, r, func(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round) error {
 		if !sameInputs(*locked, row) {
 			return &ledger.StaleError{Target: t.id, MovedWhat: "inputs", Version: locked.Version, Inputs: locked.Inputs, Commit: locked.Commit}
@@ -45,6 +48,12 @@ func (s *Service) sealStep(ctx context.Context, t *target, r ledger.Round) (bool
 		}
 		return seal(ctx, tx, locked, now, members)
 	})
+}
+
+// awaited reports whether the decision of a pending patch is known and about to be recorded.
+func (p *set) awaited(id ledger.Identity) bool {
+	row, j := p.patches[id], p.states[coordinator.Identity(id)]
+	return j != nil && j.Decision != nil && row.Disposition == ledger.Pending && row.NeedsDecision && !givenUp(row)
 }
 
 // earlierRounds reports whether a round that was opened before this one is still being worked out. A default seal waits for it:
