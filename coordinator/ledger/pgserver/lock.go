@@ -66,6 +66,7 @@ func lockFile(path string) (*os.File, error) {
 
 func (l *dirLock) release() {
 	if l != nil {
+		_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN) // now: a process that is just being started has the file, too
 		_ = l.file.Close()
 	}
 }
