@@ -48,7 +48,7 @@ func (s *Service) check(ctx context.Context, id ledger.TargetID, identity ledger
 				return s.settleSet(ctx, w, done)
 			}
 			for _, q := range j.Asks {
-				if err := s.ask(ctx, w, j.Plan, q); err != nil {
+				if _, err := s.ask(ctx, w.target, j.Plan, q, noteOf(w.patch).RunsAfter); err != nil {
 					return err
 				}
 			}

@@ -17,7 +17,7 @@ type holds []*git.HeldCheckout
 // busyPause is how often it is looked at.
 const (
 	busyWait  = 5 * time.Second
-	busyPause = 10 * time.Millisecond
+	busyPause = 50 * time.Millisecond
 )
 
 // holdCheckouts locks the checkouts of the target while it moves, and refuses where work would be lost or mixed up. Somebody at

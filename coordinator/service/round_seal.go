@@ -104,7 +104,7 @@ func (s *Service) askForWithdrawn(ctx context.Context, p *set, waits []ledger.Id
 			continue
 		}
 		for _, q := range j.Asks {
-			if err := s.ask(ctx, &work{target: p.target, row: p.row, patch: p.patches[id]}, j.Plan, q); err != nil {
+			if _, err := s.ask(ctx, p.target, j.Plan, q, noteOf(p.patches[id]).RunsAfter); err != nil {
 				return false, err
 			}
 			asked = true

@@ -24,7 +24,7 @@ type trial struct {
 	target  *target
 	round   ledger.Round
 	row     ledger.Target
-	after   ledger.VerdictID // runs without a verdict count from here on
+	story   *story
 	pending *set
 	plans   []*coordinator.Plan
 	made    map[string]*coordinator.Composition // by subset
@@ -46,7 +46,7 @@ func (s *Service) testStep(ctx context.Context, t *target, r ledger.Round) error
 	if err != nil {
 		return err
 	}
-	x := &trial{service: s, target: t, round: r, row: row, after: told.RunsAfter, made: map[string]*coordinator.Composition{}}
+	x := &trial{service: s, target: t, round: r, row: row, story: told, made: map[string]*coordinator.Composition{}}
 	if x.pending, err = s.loadSet(ctx, t, row); err != nil {
 		return err
 	}
@@ -70,13 +70,9 @@ func (s *Service) testStep(ctx context.Context, t *target, r ledger.Round) error
 
 // nobodyLeft ends a round whose last search cleared nobody.
 func (x *trial) nobodyLeft(ctx context.Context) error {
-	st, err := storyOf(x.round)
-	if err != nil {
-		return err
-	}
 	result := &coordinator.BlameResult{}
-	if n := len(st.Passes); n > 0 && st.Passes[n-1].Blame != nil {
-		result = st.Passes[n-1].Blame
+	if n := len(x.story.Passes); n > 0 && x.story.Passes[n-1].Blame != nil {
+		result = x.story.Passes[n-1].Blame
 	}
 	return x.service.inRound(ctx, x.round, func(ctx context.Context, tx *ledger.Tx, locked *ledger.Target, now ledger.Round) error {
 		return stopRound(ctx, tx, locked, now, nobodyLeft(result))
@@ -171,7 +167,7 @@ func (x *trial) answer(ctx context.Context, questions []coordinator.SubsetQuesti
 	group.SetLimit(x.service.config.CheckWorkers)
 	for i, q := range questions {
 		group.Go(func() error {
-			v, err := x.service.verdictOn(gctx, x.target, x.row, made[i], q.Command, x.after)
+			v, err := x.verdictOn(gctx, made[i], q.Command)
 			out[i] = coordinator.SubsetAnswer{SubsetQuestion: q, Verdict: v}
 			return err
 		})
@@ -360,25 +356,11 @@ func (x *trial) ready(ctx context.Context, all *coordinator.Composition, pass ro
 }
 
 // verdictOn gives the verdict of a command on a composed tree, running it as often as that needs. Runs without a verdict from
-// up to a given one leave it its tries: each round tries again.
-func (s *Service) verdictOn(ctx context.Context, t *target, row ledger.Target, c *coordinator.Composition, command string, after ledger.VerdictID) (coordinator.Verdict, error) {
+// before the round leave it its tries: each round tries again.
+func (x *trial) verdictOn(ctx context.Context, c *coordinator.Composition, command string) (coordinator.Verdict, error) {
 	plan := &coordinator.Plan{Tree: c.Tree, Objects: c.Objects, Policy: c.Policy}
 	plan.Decision.Target = coordinator.TargetRecord{Commit: c.Target}
-	q := coordinator.Question{Tree: c.Tree, Command: command}
-	w := &work{target: t, row: row, patch: ledger.Patch{Data: note{RunsAfter: after}.bytes()}}
-	if err := s.ask(ctx, w, plan, q); err != nil {
-		return "", err
-	}
-	key, err := s.verdictKey(t.repo, c.Policy, q)
-	if err != nil {
-		return "", err
-	}
-	runs, err := s.store.Verdicts(ctx, key)
-	if err != nil {
-		return "", err
-	}
-	verdict, _ := verdictOf(runs, c.Policy, after)
-	return verdict, nil
+	return x.service.ask(ctx, x.target, plan, coordinator.Question{Tree: c.Tree, Command: command}, x.story.RunsAfter)
 }
 
 // left lists the members of a round that are still in it.

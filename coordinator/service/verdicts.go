@@ -105,31 +105,32 @@ func verdictOf(runs []ledger.Verdict, policy *coordinator.Policy, after ledger.V
 
 // ask runs one command on one tree as often as its verdict needs and records each run, guarded by nothing: a verdict is a
 // fact of the tree, whatever became of the target meanwhile. Patches that ask the same question at once share its runs.
-func (s *Service) ask(ctx context.Context, w *work, plan *coordinator.Plan, q coordinator.Question) error {
-	key, err := s.verdictKey(w.target.repo, plan.Policy, q)
+// Runs without a verdict count after the given one.
+func (s *Service) ask(ctx context.Context, t *target, plan *coordinator.Plan, q coordinator.Question, after ledger.VerdictID) (coordinator.Verdict, error) {
+	key, err := s.verdictKey(t.repo, plan.Policy, q)
 	if err != nil {
-		return err
+		return "", err
 	}
 	unlock, err := s.asking.lock(ctx, key)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer unlock()
 	for {
 		runs, err := s.store.Verdicts(ctx, key)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if _, final := verdictOf(runs, plan.Policy, noteOf(w.patch).RunsAfter); final {
-			return nil
+		if verdict, final := verdictOf(runs, plan.Policy, after); final {
+			return verdict, nil
 		}
-		run, err := w.target.repo.checker.Run(ctx, plan, q)
+		run, err := t.repo.checker.Run(ctx, plan, q)
 		if err != nil {
-			return fmt.Errorf("run check %q: %w", q.Command, err)
+			return "", fmt.Errorf("run check %q: %w", q.Command, err)
 		}
 		s.metrics.checks.WithLabelValues(string(run.Status)).Inc()
-		if err := s.recordRun(ctx, w, key, q, run); err != nil {
-			return err
+		if err := s.recordRun(ctx, t, key, q, run); err != nil {
+			return "", err
 		}
 	}
 }
@@ -143,7 +144,7 @@ type runEvidence struct {
 	Environment map[string]string `json:"environment"`           // name to SHA-256 of the value
 }
 
-func (s *Service) recordRun(ctx context.Context, w *work, key ledger.VerdictKey, q coordinator.Question, run checks.Result) error {
+func (s *Service) recordRun(ctx context.Context, at *target, key ledger.VerdictKey, q coordinator.Question, run checks.Result) error {
 	evidence, err := json.Marshal(runEvidence{
 		Detail: run.Detail, Signal: run.Signal, Excerpt: checks.Excerpt(run.Output.Kept, checker.ExcerptBytes),
 		Kept: ledger.SHA256(run.Output.Kept), Environment: run.Environment,
@@ -159,7 +160,7 @@ func (s *Service) recordRun(ctx context.Context, w *work, key ledger.VerdictKey,
 		v.ExitCode = &run.ExitCode
 	}
 	err = s.store.InTx(ctx, func(ctx context.Context, tx *ledger.Tx) error {
-		t, err := tx.LockTarget(ctx, w.row.ID)
+		t, err := tx.LockTarget(ctx, at.id)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package git_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,12 +124,4 @@ func openAt(t *testing.T, dir string, opt git.Options) *git.Repo {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
-}
-
-// rapidContext is the context of the test or of the drawn case.
-func rapidContext(t require.TestingT) context.Context {
-	if c, ok := t.(interface{ Context() context.Context }); ok {
-		return c.Context()
-	}
-	return context.TODO()
 }

@@ -59,18 +59,18 @@ func TestAnyObjectsMakeASoundPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		contents := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 300), 1, 12).Draw(t, "contents")
 		s := packSandbox(t)
-		r, err := git.Open(rapidContext(t), s.dir, git.Options{Scratch: s.dir})
+		r, err := git.Open(t.Context(), s.dir, git.Options{Scratch: s.dir})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, r.Close()) }()
 		o := git.NewOverlay(r)
 		for _, c := range contents {
 			o.PutBlob(c)
 		}
-		require.NoError(t, r.WritePack(rapidContext(t), o.Objects()))
+		require.NoError(t, r.WritePack(t.Context(), o.Objects()))
 		out, err := s.try("", "index-pack", "--verify", packs(t, s)[0])
 		require.NoError(t, err, out)
 		for _, object := range o.Objects() {
-			data, err := r.ReadBlob(rapidContext(t), object.OID)
+			data, err := r.ReadBlob(t.Context(), object.OID)
 			require.NoError(t, err)
 			require.Equal(t, object.Data, data)
 		}

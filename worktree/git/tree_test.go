@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -43,12 +44,18 @@ func collision(files map[string]string, path string) (string, bool) {
 	return "", false
 }
 
-func putFiles(t require.TestingT, o *git.Overlay, files map[string]string) git.OID {
+// testingT is *testing.T or *rapid.T.
+type testingT interface {
+	require.TestingT
+	Context() context.Context
+}
+
+func putFiles(t testingT, o *git.Overlay, files map[string]string) git.OID {
 	var edits []git.TreeEdit
 	for path, content := range files {
 		edits = append(edits, git.TreeEdit{Path: path, Entry: git.Entry{Mode: git.ModeFile, OID: o.PutBlob([]byte(content))}})
 	}
-	tree, err := git.EditTree(rapidContext(t), o, git.EmptyTree, edits)
+	tree, err := git.EditTree(t.Context(), o, git.EmptyTree, edits)
 	require.NoError(t, err)
 	return tree
 }
@@ -76,7 +83,7 @@ func TestEditTreeEqualsGitsIndex(t *testing.T) {
 			}
 		}
 		edits = rapid.Permutation(edits).Draw(t, "order")
-		got, err := git.EditTree(rapidContext(t), o, base, edits)
+		got, err := git.EditTree(t.Context(), o, base, edits)
 		require.NoError(t, err)
 		require.Equal(t, putFiles(t, o, after), got)
 		require.Equal(t, gitTree(s, t, after), got)
@@ -101,7 +108,7 @@ func gitTree(s *sandbox, t *rapid.T, files map[string]string) git.OID {
 }
 
 func requireDiff(t *rapid.T, r git.Reader, a, b git.OID, before, after map[string]string) {
-	changes, err := git.DiffTrees(rapidContext(t), r, a, b)
+	changes, err := git.DiffTrees(t.Context(), r, a, b)
 	require.NoError(t, err)
 	var want []string
 	for path, content := range before {
@@ -122,11 +129,11 @@ func requireDiff(t *rapid.T, r git.Reader, a, b git.OID, before, after map[strin
 		require.Equal(t, after[c.Path] == "", c.New.IsZero())
 	}
 	require.Equal(t, want, got)
-	list, err := git.ListTree(rapidContext(t), r, b)
+	list, err := git.ListTree(t.Context(), r, b)
 	require.NoError(t, err)
 	require.Len(t, list, len(after))
 	for _, e := range list {
-		found, err := git.Lookup(rapidContext(t), r, b, e.Path)
+		found, err := git.Lookup(t.Context(), r, b, e.Path)
 		require.NoError(t, err)
 		require.Equal(t, e.Entry, found)
 	}

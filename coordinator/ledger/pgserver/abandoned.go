@@ -3,7 +3,6 @@ package pgserver
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // ephemeralPrefix begins the names of directories made for ephemeral servers.
@@ -31,7 +30,7 @@ func removeAbandoned(parent string) {
 		if err != nil {
 			continue
 		}
-		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if flock(lock) == nil {
 			file, err := readPIDFile(filepath.Join(dir, "server", "cluster"))
 			if err != nil || !alive(file.pid) {
 				_ = os.RemoveAll(dir) // another account's stays

@@ -47,21 +47,27 @@ func lockFile(path string) (*os.File, error) {
 		return nil, err
 	}
 	defer func() { _ = os.Remove(made.Name()) }()
-	if err := syscall.Flock(int(made.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(made); err != nil {
 		return nil, errors.Join(err, made.Close())
 	}
 	if os.Link(made.Name(), path) == nil {
 		return made, nil
 	}
 	_ = made.Close()
+	// It is there already, or the file system has no links.
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller names the directory
-	if err != nil {                                              // it is there already, or the file system has no links
+	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := flock(file); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// flock locks a file, or fails at once with syscall.EWOULDBLOCK where somebody has it.
+func flock(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
 func (l *dirLock) release() {
